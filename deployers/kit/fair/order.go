@@ -54,9 +54,9 @@ type order[T comparable] struct {
 	running map[T]hold
 	tenants map[string]int
 	use     *use
-	// short reports whether processors are short, and rests tells until when namespaces get no worker then.
+	// short reports whether processors are short; rests are those of namespaces that worked more than others then.
 	short func() bool
-	rests map[string]time.Time
+	rests map[string]rest
 	// priority has what waits, and what is to come back to a worker after the one that has it.
 	priority map[T]int
 }
@@ -71,7 +71,7 @@ type hold struct {
 func newOrder[T comparable](workers int, placeOf func(T) place, addressOf func(site string) string, now func() time.Time) *order[T] {
 	return &order[T]{
 		workers: workers, placeOf: placeOf, addressOf: addressOf, waiting: map[T]*entry[T]{}, byPlace: map[place]*share[T]{}, running: map[T]hold{},
-		tenants: map[string]int{}, use: newUse(now), short: func() bool { return false }, rests: map[string]time.Time{}, priority: map[T]int{},
+		tenants: map[string]int{}, use: newUse(now), short: func() bool { return false }, rests: map[string]rest{}, priority: map[T]int{},
 	}
 }
 
@@ -129,8 +129,8 @@ func (o *order[T]) Len() int {
 	return len(o.waiting)
 }
 
-// Pop returns the next item, which has a worker from then on. Who calls it knows that one was due. If none is any more, because another item came since
-// or the address of a site is known, it returns one all the same.
+// Pop returns the next item, which has a worker from then on. Who calls it knows that one was due. If none is any more, because another item came since,
+// the address of a site is known or a namespace has begun to rest, it returns one all the same.
 func (o *order[T]) Pop() T {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -157,7 +157,7 @@ func (o *order[T]) held(item T) int {
 }
 
 // release takes the worker from an item, and returns for how long its namespace gets no other one.
-func (o *order[T]) release(item T) (rest time.Duration) {
+func (o *order[T]) release(item T) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	where, has := o.running[item]
@@ -167,21 +167,17 @@ func (o *order[T]) release(item T) (rest time.Duration) {
 	delete(o.running, item)
 	lower(o.tenants, where.tenant)
 	o.use.set(where.tenant, o.tenants)
-	now := o.use.now()
-	if rest = o.use.worked(where.tenant, now.Sub(where.since)); rest == 0 || !o.short() {
+	if !o.short() {
 		return 0
 	}
-	maps.DeleteFunc(o.rests, func(_ string, until time.Time) bool { return !until.After(now) })
-	if until := now.Add(rest); until.After(o.rests[where.tenant]) {
-		o.rests[where.tenant] = until
+	now := o.use.now()
+	rests := o.use.rest(where.tenant, now.Sub(where.since))
+	if rests == 0 {
+		return 0
 	}
-	return rest
-}
-
-// isResting reports whether a namespace gets no worker now, because it had more than others where processors are short.
-func (o *order[T]) isResting(tenant string) bool {
-	until, has := o.rests[tenant]
-	return has && until.After(o.use.now())
+	maps.DeleteFunc(o.rests, func(_ string, r rest) bool { return r.isOver(now) })
+	o.rests[where.tenant] = o.rests[where.tenant].extended(now, rests)
+	return o.rests[where.tenant].until.Sub(now)
 }
 
 // has reports whether an item waits, or comes back to a worker after the one that has it.
@@ -319,7 +315,7 @@ func (o *order[T]) rank(s *share[T], crowds map[string]int, tenant standing) ran
 	if s.site != "" && site == 0 {
 		workers, part = workers+spare(o.workers)/2, part+spare(o.workers)/2
 	}
-	isResting := o.isResting(s.tenant)
+	isResting := !o.rests[s.tenant].isOver(o.use.now())
 	r.isHeld = isResting || r.has > 0 && r.has >= part
 	r.mayWork = !isResting && (r.has == 0 || !r.isHeld && len(o.running) < workers)
 	return r

@@ -25,9 +25,10 @@ type pressure struct {
 	files []string
 
 	mu sync.Mutex
-	// waited is for how long something had waited at an instant since the system was started.
+	// waited is for how long something had waited at an instant since the system was started, as a file told; none at first.
 	waited time.Duration
 	at     time.Time
+	from   string
 	isHigh bool
 }
 
@@ -44,13 +45,15 @@ func (p *pressure) areShort() bool {
 	if span < pressureAge {
 		return p.isHigh
 	}
-	waited, known := p.read()
-	p.isHigh = known && span <= pressureSpan && (waited-p.waited).Seconds() > muchPressure*span.Seconds()
-	p.waited, p.at = waited, now
+	waited, from := p.read()
+	isComparable := from != "" && from == p.from && span <= pressureSpan
+	p.isHigh = isComparable && (waited-p.waited).Seconds() > muchPressure*span.Seconds()
+	p.waited, p.at, p.from = waited, now, from
 	return p.isHigh
 }
 
-func (p *pressure) read() (waited time.Duration, known bool) {
+// read returns for how long something has waited, and the file that tells; none where no file can be read or the first one says something else.
+func (p *pressure) read() (waited time.Duration, from string) {
 	for _, file := range p.files {
 		content, err := os.ReadFile(file) // #nosec G304 -- a constant
 		if err != nil {
@@ -58,8 +61,10 @@ func (p *pressure) read() (waited time.Duration, known bool) {
 		}
 		var average [3]float64
 		var microseconds int64
-		_, err = fmt.Fscanf(bytes.NewReader(content), "some avg10=%f avg60=%f avg300=%f total=%d", &average[0], &average[1], &average[2], &microseconds)
-		return time.Duration(microseconds) * time.Microsecond, err == nil
+		if _, err := fmt.Fscanf(bytes.NewReader(content), "some avg10=%f avg60=%f avg300=%f total=%d", &average[0], &average[1], &average[2], &microseconds); err != nil {
+			return 0, ""
+		}
+		return time.Duration(microseconds) * time.Microsecond, file
 	}
-	return 0, false
+	return 0, ""
 }

@@ -60,3 +60,25 @@ func TestProcessorsAreNotShortWhereNobodyTells(t *testing.T) {
 		})
 	}
 }
+
+// TestFiguresOfAnotherFileAreNotCompared has a file that cannot be read for a time.
+func TestFiguresOfAnotherFileAreNotCompared(t *testing.T) {
+	dir := t.TempDir()
+	own, whole := filepath.Join(dir, "own"), filepath.Join(dir, "whole")
+	content := func(total int) []byte {
+		return fmt.Appendf(nil, "some avg10=0.00 avg60=0.00 avg300=0.00 total=%d\n", total)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		p := &pressure{files: []string{own, whole}}
+		assert.False(t, p.areShort())
+		require.NoError(t, os.WriteFile(whole, content(1_000_000_000), 0o600))
+		time.Sleep(time.Second)
+		assert.False(t, p.areShort(), "nothing was read before")
+		require.NoError(t, os.WriteFile(own, content(2_000_000_000), 0o600))
+		time.Sleep(time.Second)
+		assert.False(t, p.areShort(), "another file was read before")
+		require.NoError(t, os.WriteFile(own, content(2_001_000_000), 0o600))
+		time.Sleep(time.Second)
+		assert.True(t, p.areShort())
+	})
+}

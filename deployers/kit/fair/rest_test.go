@@ -5,6 +5,7 @@ package fair
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -139,10 +140,85 @@ func TestNamespacesThatRestedAreForgotten(t *testing.T) {
 		}
 		assert.LessOrEqual(t, len(o.rests), 1)
 		assert.LessOrEqual(t, len(o.use.tenants), 10)
-		all := 0.0
-		for _, its := range o.use.tenants {
-			all += its.load.value(time.Now())
-		}
-		assert.InDelta(t, all, o.use.load.value(time.Now()), 1e-9)
 	})
+}
+
+// TestTinyNamespacesMakeNobodyRest has two namespaces that work alike beside ten that have an item of a millisecond in every second.
+func TestTinyNamespacesMakeNobodyRest(t *testing.T) {
+	done := map[bool]int{}
+	for _, short := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			b := run(t, 16, func(item string) time.Duration {
+				if strings.HasPrefix(item, "tiny") {
+					return time.Millisecond
+				}
+				return 20 * time.Millisecond
+			})
+			b.order.short = func() bool { return short }
+			for i := range 5000 {
+				b.Add(fmt.Sprint("a/", i))
+				b.Add(fmt.Sprint("b/", i))
+			}
+			for second := range 10 {
+				for i := range 10 {
+					b.Add(fmt.Sprintf("tiny%d/%d", i, second))
+				}
+				in(time.Second)
+			}
+			done[short] = len(b.done())
+		})
+	}
+	assert.InDelta(t, done[false], done[true], 0.05*float64(done[false]))
+}
+
+func TestLongItemsOfOthersCountBeforeTheyEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, 8, func(item string) time.Duration {
+			if strings.HasPrefix(item, "long") {
+				return 20 * time.Second
+			}
+			return 100 * time.Millisecond
+		})
+		b.order.short = func() bool { return true }
+		for _, item := range slices.Concat(many("long", 100, ""), many("small", 140, "")) {
+			b.Add(item)
+		}
+		in(15 * time.Second)
+		assert.Equal(t, 140, len(b.done()))
+	})
+}
+
+func TestALongItemCountsForLatelyOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newUse(time.Now)
+		u.set("a", map[string]int{"a": 1})
+		time.Sleep(time.Hour)
+		u.set("a", map[string]int{})
+		assert.InDelta(t, lately.Seconds(), u.tenants["a"].load.seconds, 1e-6)
+	})
+}
+
+func TestWhoWasThereLongAgoMakesNobodyRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOrder(4, placed, addressed, time.Now)
+		o.short = func() bool { return true }
+		push(o, "other/1")
+		o.release(o.Pop())
+		time.Sleep(time.Hour)
+		push(o, "a/1")
+		a := o.Pop()
+		time.Sleep(time.Second)
+		assert.Zero(t, o.release(a))
+	})
+}
+
+func TestARestIsNotMadeLongerAndLonger(t *testing.T) {
+	begun := time.Now()
+	r := rest{}
+	for i := range 100 {
+		r = r.extended(begun.Add(time.Duration(i)*time.Millisecond), longestRest)
+	}
+	assert.Equal(t, begun.Add(longestRest), r.until)
+	later := r.until.Add(time.Second)
+	assert.Equal(t, later.Add(time.Millisecond), r.extended(later, time.Millisecond).until)
 }

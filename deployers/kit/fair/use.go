@@ -16,9 +16,8 @@ const lately = 3 * time.Second
 type use struct {
 	now     func() time.Time
 	tenants map[string]tenant
-	// all is what all namespaces had together, and load for how long.
-	all  record
-	load load
+	// all is what all namespaces had together.
+	all record
 }
 
 // tenant is what is known of one namespace.
@@ -27,7 +26,7 @@ type tenant struct {
 	// beside is what all others had together; where the namespace has no worker, only until it had its last one.
 	beside record
 	last   time.Time
-	// load is for how long it had workers.
+	// load is for how long it had workers, up to the last instant at which their number changed.
 	load load
 }
 
@@ -89,6 +88,7 @@ func (u *use) set(name string, running map[string]int) {
 		u.tenants[other] = its
 	}
 	its := u.tenants[name]
+	its.load = its.load.until(now, its.own.has)
 	its.own, its.last = its.own.with(running[name], now), now
 	u.tenants[name] = its
 	u.all = u.all.with(total, now)
@@ -121,7 +121,7 @@ func (u *use) needs(workers int) (all []need) {
 	for tenant, its := range u.tenants {
 		most, _ := its.own.lately(now)
 		if most == 0 {
-			u.forget(tenant, now)
+			delete(u.tenants, tenant)
 			continue
 		}
 		if all = append(all, need{tenant: tenant, most: most}); len(all) > workers {
