@@ -54,8 +54,9 @@ type extraction struct {
 }
 
 // extract writes the tar or gzipped tar from r, which is at its start, below dest and returns what it took. Files get mode 0600 and directories 0700,
-// whatever the archive says. What breaks a limit or has an unsafe entry is refused before anything is written, because making thousands of files takes
-// far longer than reading about them. On another error dest holds a part of the archive and must be thrown away.
+// whatever the archive says. The archive is read twice: what breaks a limit, or has an entry that is unsafe by itself, is refused before anything is
+// written, because making thousands of files takes far longer than reading their headers. On another error, as for a path that comes twice, dest holds a
+// part of the archive and must be thrown away.
 func extract(ctx context.Context, a Artifact, r io.ReadSeeker, dest *os.Root, l limits) (usage, error) {
 	if _, err := walk(ctx, a, r, nil, l); err != nil {
 		return usage{}, err

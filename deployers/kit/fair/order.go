@@ -54,7 +54,7 @@ type order[T comparable] struct {
 	running map[T]hold
 	tenants map[string]int
 	use     *use
-	// short reports whether processors are short; rests are those of namespaces that worked more than others then.
+	// short reports whether processors are short; rests are those of namespaces, which may be over.
 	short func() bool
 	rests map[string]rest
 	// priority has what waits, and what is to come back to a worker after the one that has it.
@@ -156,7 +156,7 @@ func (o *order[T]) held(item T) int {
 	return o.running[item].priority
 }
 
-// release takes the worker from an item, and returns for how long its namespace gets no other one.
+// release takes the worker from an item, and returns for how long its namespace rests from now on.
 func (o *order[T]) release(item T) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -18,14 +18,14 @@ const (
 	pressureAge, pressureSpan = 250 * time.Millisecond, 3 * time.Second
 )
 
-// pressure tells whether processors are short: for what part of the time something that could run waited for one, as Linux measures it (pressure stall
-// information). It is safe for concurrent use.
+// pressure tells whether processors are short, by the part of the time in which some thread was ready to run and waited for one: the value "some" of the
+// pressure stall information (PSI) of Linux. Libraries for /proc read that of the machine only. It is safe for concurrent use.
 type pressure struct {
-	// files are where to look, the first one that can be read counts.
+	// files have that information; the first one that can be read counts.
 	files []string
 
 	mu sync.Mutex
-	// waited is for how long something had waited at an instant since the system was started, as a file told; none at first.
+	// waited is the total that the file named from had at an instant; from is empty when there is none to compare with.
 	waited time.Duration
 	at     time.Time
 	from   string
@@ -35,7 +35,7 @@ type pressure struct {
 // processors are those of the container, and those of the machine where the container has no figures of its own.
 var processors = &pressure{files: []string{"/sys/fs/cgroup/cpu.pressure", "/proc/pressure/cpu"}}
 
-// areShort reports whether processors are short; not where the system does not tell, and not at the first question for a while, which only begins to
+// areShort reports whether processors are short. It is false where the system does not tell, and for the first call after pressureSpan, which only begins to
 // measure.
 func (p *pressure) areShort() bool {
 	p.mu.Lock()
@@ -52,7 +52,7 @@ func (p *pressure) areShort() bool {
 	return p.isHigh
 }
 
-// read returns for how long something has waited, and the file that tells; none where no file can be read or the first one says something else.
+// read returns the total and the file that has it; no file where none can be read, or the first one has another format.
 func (p *pressure) read() (waited time.Duration, from string) {
 	for _, file := range p.files {
 		content, err := os.ReadFile(file) // #nosec G304 -- a constant

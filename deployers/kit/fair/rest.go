@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// restTimes is for how many times as long as it had a worker a namespace rests, and longestRest for how long at most: who only waits for slow
-	// servers takes little from others.
+	// restTimes is for how many times as long as it had a worker a namespace rests, and longestRest for how long at most: what has a worker for long mostly
+	// waits for a server, and uses little processor time.
 	restTimes   = 2
 	longestRest = 500 * time.Millisecond
-	// restOver is how many times as much as others a namespace has to have worked lately before it rests.
+	// restOver is how many times the load of the others a namespace has to have before it rests.
 	restOver = 2
 )
 
@@ -23,7 +23,8 @@ type rest struct{ since, until time.Time }
 // isOver reports whether it has ended.
 func (r rest) isOver(now time.Time) bool { return !r.until.After(now) }
 
-// extended returns the rest when the namespace is to rest for a time from now on. It gets no longer than one may be, however many items end meanwhile.
+// extended returns the rest when another item of the namespace has ended, for which it is to rest by some time from now on. All of it takes no longer than
+// longestRest, however many items end meanwhile.
 func (r rest) extended(now time.Time, by time.Duration) rest {
 	if r.isOver(now) {
 		return rest{since: now, until: now.Add(by)}
@@ -38,20 +39,21 @@ func (r rest) extended(now time.Time, by time.Duration) rest {
 	return r
 }
 
-// load is worker time that counts less the longer it is ago: a third after the time of lately.
+// load is the time for which somebody had workers, in seconds of one worker. It decays exponentially: after the time of lately a third is left.
 type load struct {
 	seconds float64
 	at      time.Time
 }
 
-// until returns the load at an instant, up to which somebody had some workers.
+// until returns the load at a later instant, if somebody had so many workers up to then.
 func (l load) until(now time.Time, has int) load {
 	left := math.Exp(-now.Sub(l.at).Seconds() / lately.Seconds())
 	return load{seconds: l.seconds*left + float64(has)*lately.Seconds()*(1-left), at: now}
 }
 
-// rest returns for how long a namespace rests that had a worker for a time, where processors are short; 0 where it worked about as much as others
-// lately, or where there are none. Others count by what they worked: those that do little do not make rest who works as much as another one.
+// rest returns for how long a namespace is to rest where processors are short, after it held a worker for a time. It is 0 where its load is at most
+// restOver times that of the others, or where no other had a worker lately. The load of the others is their average, weighed by their loads: many namespaces
+// with little work do not slow one that works as much as another.
 func (u *use) rest(name string, held time.Duration) time.Duration {
 	now := u.now()
 	own, sum, squares := 0.0, 0.0, 0.0
