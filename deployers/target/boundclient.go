@@ -29,7 +29,7 @@ func (c *boundClient) learn(ctx context.Context, object runtime.Object) error {
 	if _, isList := object.(client.ObjectList); isList {
 		kind.Kind = strings.TrimSuffix(kind.Kind, "List")
 	}
-	bound := &boundMapper{kinds: c.mapper.kinds, ctx: ctx}
+	bound := &boundMapper{kinds: c.mapper.kinds, owner: c.mapper.owner, ctx: ctx}
 	if _, err = bound.RESTMapping(kind, gvk.Version); meta.IsNoMatchError(err) {
 		return nil
 	}

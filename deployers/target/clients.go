@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
@@ -19,11 +20,15 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
 	"github.com/flux-landscaper/flux-landscaper/sources/address"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
 const (
-	// defaultMaxClusters bounds the cache of opened clusters.
+	// defaultMaxClusters bounds what is kept of opened clusters.
 	defaultMaxClusters = 512
+	// connectionMemory is about how many bytes an opened cluster takes, and clusterMemory together with the parsed content of its Target.
+	connectionMemory = 64 << 10
+	clusterMemory    = 96 << 10
 	// maxPaces is of how many namespaces it is known what was read for them.
 	maxPaces = 4096
 )
@@ -33,7 +38,8 @@ type Options struct {
 	// Landscaper is the connection to the landscaper cluster: there tokens for oidcConfig and selfConfig are requested, and it is
 	// the cluster that selfConfig means. Nil refuses Targets of both forms.
 	Landscaper *rest.Config
-	// MaxClusters is how many opened clusters are kept; 0 means 512.
+	// MaxClusters is about how many opened clusters are kept; 0 means 512. Where there are more, the namespace that has most of them gives up those that
+	// it has not used for the longest time.
 	MaxClusters int
 	// AllowInsecureTLS accepts insecure-skip-tls-verify and http servers.
 	AllowInsecureTLS bool
@@ -59,8 +65,11 @@ type Clients struct {
 	limits     guard.Limits
 	parsed     parsedContents
 
+	served   *servedVersions
+	clusters atomic.Uint64
+
 	mu     sync.Mutex
-	opened *lru.Cache
+	opened *memory.Cache[digest, *connection]
 	// paces are those of the namespaces that were asked for last.
 	paces *lru.Cache
 }
@@ -72,9 +81,11 @@ type digest [sha256.Size]byte
 func New(options Options) (*Clients, error) {
 	options.MaxClusters = cmp.Or(max(options.MaxClusters, 0), defaultMaxClusters)
 	options.UserAgent = cmp.Or(options.UserAgent, "flux-landscaper")
+	budget := memory.New(int64(options.MaxClusters) * clusterMemory)
 	c := &Clients{
-		options: options, limits: guard.DefaultLimits(), parsed: newParsedContents(options.MaxClusters), opened: lru.NewWithEvictionFunc(options.MaxClusters, closeIdle),
-		paces: lru.New(maxPaces),
+		options: options, limits: guard.DefaultLimits(), parsed: newParsedContents(budget), paces: lru.New(maxPaces),
+		opened: memory.Open[digest](budget, func(unused *connection) { utilnet.CloseIdleConnectionsFor(unused.http.Transport) }),
+		served: memory.Open[servedVersion, []servedKind](memory.New(kindsMemory), nil),
 	}
 	if options.Landscaper == nil {
 		return c, nil
@@ -88,10 +99,6 @@ func New(options Options) (*Clients, error) {
 	}
 	c.isOwn, err = accepts(c.self)
 	return c, err
-}
-
-func closeIdle(_ lru.Key, value any) {
-	utilnet.CloseIdleConnectionsFor(value.(*connection).http.Transport)
 }
 
 // selfConnection keeps address and trust of the deployer's own connection and drops its credentials.
@@ -170,7 +177,7 @@ func (c *Clients) connectAs(ctx context.Context, live client.Reader, target *v1a
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := c.parsed.of(raw)
+	parsed, err := c.parsed.of(target.Namespace, raw)
 	if err != nil {
 		return nil, err
 	}
@@ -186,15 +193,15 @@ func (c *Clients) connection(namespace, account string, parsed *content, raw []b
 	key := digestOf(namespace, account, parsed, raw)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if known, ok := c.opened.Get(key); ok {
-		return known.(*connection), nil
+	if known, ok := c.opened.Get(namespace, key); ok {
+		return known, nil
 	}
 	opened, err := c.connect(namespace, account, parsed)
 	if err != nil {
 		return nil, err
 	}
-	opened.cluster.connection = hex.EncodeToString(key[:])
-	c.opened.Add(key, opened)
+	opened.cluster.connection, opened.mapper.owner = hex.EncodeToString(key[:]), namespace
+	c.opened.Put(namespace, key, opened, connectionMemory)
 	return opened, nil
 }
 

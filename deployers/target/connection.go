@@ -20,6 +20,7 @@ import (
 // connection is an opened cluster with what belongs to its life: the connection pool and, where tokens are requested, their source.
 type connection struct {
 	cluster Cluster
+	mapper  *boundMapper
 	http    *http.Client
 	tokens  *tokens
 }
@@ -36,11 +37,8 @@ func (c *Clients) dial(config *rest.Config, kubeconfig []byte, source *tokens, d
 		return nil, refuse("certificates or keys", "cannot be used: "+err.Error(), "they have to be PEM, base64 encoded once")
 	}
 	opened := &connection{http: pool, tokens: source, cluster: Cluster{Config: config, Kubeconfig: kubeconfig, identity: &identity{}}}
-	known, err := newKinds(config, pool)
-	if err != nil {
-		return nil, fmt.Errorf("prepare discovery: %w", err)
-	}
-	mapper := &boundMapper{kinds: known, ctx: context.Background()}
+	mapper := &boundMapper{kinds: newKinds(config, pool, c.served, c.clusters.Add(1)), ctx: context.Background()}
+	opened.mapper = mapper
 	unbound, err := client.New(config, client.Options{HTTPClient: pool, Mapper: mapper})
 	if err != nil {
 		return nil, fmt.Errorf("prepare client: %w", err)

@@ -4,50 +4,73 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"k8s.io/client-go/restmapper"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
 // discoveryTime bounds one question for the kinds of a cluster, with all requests that it takes.
 const discoveryTime = 30 * time.Second
 
-// kinds asks a cluster for its kinds. One question is answered at a time; it ends with the context of who asks, also while it waits
-// for its turn.
+// kindsMemory is how many bytes are kept in all of what clusters serve. It is asked for again where it was let go.
+const kindsMemory = 16 << 20
+
+// mostMeant is how many kinds of one version a name may mean; API servers have one or two.
+const mostMeant = 16
+
+// servedVersions are the versions of API groups that clusters were asked for.
+type servedVersions = memory.Cache[servedVersion, []servedKind]
+
+// servedVersion is one version of an API group on one cluster.
+type servedVersion struct {
+	cluster uint64
+	schema.GroupVersion
+}
+
+// servedKind is what an API server says about a kind, without what no mapper needs.
+type servedKind struct {
+	kind, resource, singular string
+	isNamespaced             bool
+}
+
+// isMeant reports whether the name of a kind, of its list or of its resource means this kind. List is one of any kinds.
+func (s servedKind) isMeant(name string) bool {
+	return name == "List" || name == s.kind || name == s.kind+"List" || strings.EqualFold(name, s.resource) || strings.EqualFold(name, cmp.Or(s.singular, s.kind))
+}
+
+// kinds asks a cluster for its kinds, of which it reads the version of the API group that is asked for alone. One question is answered at a time; it ends
+// with the context of who asks, also while it waits for its turn.
 type kinds struct {
-	mapper meta.RESTMapper
-	turn   chan struct{}
+	config *rest.Config
 	next   http.RoundTripper
-	// asking is the context of the question that has its turn.
-	asking context.Context
+	known  *servedVersions
+	// cluster tells this one apart in known.
+	cluster uint64
+	turn    chan struct{}
 }
 
-func newKinds(config *rest.Config, pool *http.Client) (*kinds, error) {
-	k := &kinds{turn: make(chan struct{}, 1), next: pool.Transport}
-	var err error
-	k.mapper, err = apiutil.NewDynamicRESTMapper(config, &http.Client{Transport: k})
-	return k, err
+func newKinds(config *rest.Config, pool *http.Client, known *servedVersions, cluster uint64) *kinds {
+	return &kinds{config: config, next: pool.Transport, known: known, cluster: cluster, turn: make(chan struct{}, 1)}
 }
 
-// RoundTrip sends a request of the discovery, whose own requests have no context.
-func (k *kinds) RoundTrip(request *http.Request) (*http.Response, error) {
-	return k.next.RoundTrip(request.WithContext(k.asking))
-}
-
-// WrappedRoundTripper lets client-go find the connection pool underneath.
-func (k *kinds) WrappedRoundTripper() http.RoundTripper { return k.next }
-
-// ask calls question when it has its turn. All requests that question leads to end with ctx.
-func (k *kinds) ask(ctx context.Context, question func(meta.RESTMapper) error) error {
+// ask calls question with a client of the discovery when it has its turn. All requests that question leads to end with ctx.
+func (k *kinds) ask(ctx context.Context, question func(discovery.DiscoveryInterface) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, discoveryTime, guard.ErrSilent)
 	defer cancel()
 	select {
@@ -59,13 +82,93 @@ func (k *kinds) ask(ctx context.Context, question func(meta.RESTMapper) error) e
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	k.asking = ctx
-	return question(k.mapper)
+	client, err := discovery.NewDiscoveryClientForConfigAndClient(k.config, &http.Client{Transport: &ending{ctx: ctx, next: k.next}})
+	if err != nil {
+		return fmt.Errorf("prepare discovery: %w", err)
+	}
+	return question(client)
+}
+
+// meant returns the kinds of a version of a group that a name may mean, none where there is no such version. What they take of the memory is the owner's.
+func (k *kinds) meant(ctx context.Context, owner string, version schema.GroupVersion, name string) ([]servedKind, error) {
+	if found := k.remembered(owner, version, name); len(found) > 0 || !canBeServed(version) {
+		return found, nil
+	}
+	var found []servedKind
+	err := k.ask(ctx, func(client discovery.DiscoveryInterface) error {
+		if found = k.remembered(owner, version, name); len(found) > 0 {
+			return nil // somebody else has asked meanwhile
+		}
+		list, err := client.ServerResourcesForGroupVersion(version.String())
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+		served := kindsIn(list)
+		found = withName(served, name)
+		if len(served) == 0 {
+			k.known.Remove(servedVersion{k.cluster, version})
+			return nil
+		}
+		k.known.Put(owner, servedVersion{k.cluster, version}, served, memory.Size(served))
+		return nil
+	})
+	return found, err
+}
+
+// canBeServed reports whether an API server can serve a version of a group with these names, which are part of a path.
+func canBeServed(version schema.GroupVersion) bool {
+	return len(validation.IsDNS1035Label(version.Version)) == 0 && (version.Group == "" || len(validation.IsDNS1123Subdomain(version.Group)) == 0)
+}
+
+func (k *kinds) remembered(owner string, version schema.GroupVersion, name string) []servedKind {
+	served, _ := k.known.Get(owner, servedVersion{k.cluster, version})
+	return withName(served, name)
+}
+
+func withName(served []servedKind, name string) (found []servedKind) {
+	for _, one := range served {
+		if one.isMeant(name) && len(found) < mostMeant {
+			found = append(found, one)
+		}
+	}
+	return found
+}
+
+// kindsIn returns the kinds in a list, without subresources.
+func kindsIn(list *metav1.APIResourceList) (served []servedKind) {
+	if list == nil {
+		return nil
+	}
+	for _, resource := range list.APIResources {
+		if !strings.Contains(resource.Name, "/") {
+			served = append(served, servedKind{resource.Kind, resource.Name, resource.SingularName, resource.Namespaced})
+		}
+	}
+	return slices.Clip(served)
+}
+
+// mapperOf returns a mapper that knows some kinds of a version of a group.
+func mapperOf(version schema.GroupVersion, served []servedKind) meta.RESTMapper {
+	if len(served) == 0 {
+		return meta.MultiRESTMapper{}
+	}
+	group := &restmapper.APIGroupResources{Group: metav1.APIGroup{
+		Name: version.Group, Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: version.String(), Version: version.Version}},
+	}}
+	group.Group.PreferredVersion = group.Group.Versions[0]
+	resources := make([]metav1.APIResource, 0, len(served))
+	for _, one := range served {
+		resources = append(resources, metav1.APIResource{Kind: one.kind, Name: one.resource, SingularName: one.singular, Namespaced: one.isNamespaced})
+	}
+	group.VersionedResources = map[string][]metav1.APIResource{version.Version: resources}
+	return restmapper.NewDiscoveryRESTMapper([]*restmapper.APIGroupResources{group})
 }
 
 // boundMapper is a mapper whose questions end with a context.
 type boundMapper struct {
 	kinds *kinds
+	// owner is the namespace that asks.
+	owner string
 	ctx   context.Context
 }
 
@@ -73,7 +176,7 @@ type boundMapper struct {
 // minute at the latest. Mapper is the same with the second limit alone.
 func (c *Cluster) MapperFor(ctx context.Context) meta.RESTMapper {
 	if bound, ok := c.Mapper.(*boundMapper); ok {
-		return &boundMapper{kinds: bound.kinds, ctx: ctx}
+		return &boundMapper{kinds: bound.kinds, owner: cmp.Or(c.tenant, bound.owner), ctx: ctx}
 	}
 	return c.Mapper
 }
@@ -99,9 +202,23 @@ func (e *ending) RoundTrip(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go find the connection pool underneath.
 func (e *ending) WrappedRoundTripper() http.RoundTripper { return e.next }
 
-func answered[T any](b *boundMapper, question func(meta.RESTMapper) (T, error)) (answer T, err error) {
-	err = b.kinds.ask(b.ctx, func(mapper meta.RESTMapper) error {
-		answer, err = question(mapper)
+// inVersion answers a question about a name in a version of a group.
+func inVersion[T any](b *boundMapper, version schema.GroupVersion, name string, question func(meta.RESTMapper) (T, error)) (answer T, err error) {
+	served, err := b.kinds.meant(b.ctx, b.owner, version, name)
+	if err != nil {
+		return answer, err
+	}
+	return question(mapperOf(version, served))
+}
+
+// inAny answers a question that names no version, for which the cluster is asked for all that it serves.
+func inAny[T any](b *boundMapper, question func(meta.RESTMapper) (T, error)) (answer T, err error) {
+	err = b.kinds.ask(b.ctx, func(client discovery.DiscoveryInterface) error {
+		all, err := restmapper.GetAPIGroupResources(client)
+		if err != nil {
+			return err
+		}
+		answer, err = question(restmapper.NewDiscoveryRESTMapper(all))
 		return err
 	})
 	return answer, err
@@ -109,35 +226,43 @@ func answered[T any](b *boundMapper, question func(meta.RESTMapper) (T, error)) 
 
 // KindFor returns the kind of a resource.
 func (b *boundMapper) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
-	return answered(b, func(m meta.RESTMapper) (schema.GroupVersionKind, error) { return m.KindFor(resource) })
+	question := func(m meta.RESTMapper) (schema.GroupVersionKind, error) { return m.KindFor(resource) }
+	if resource.Version == "" {
+		return inAny(b, question)
+	}
+	return inVersion(b, resource.GroupVersion(), resource.Resource, question)
 }
 
 // KindsFor returns the kinds that a resource may have.
 func (b *boundMapper) KindsFor(resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
-	return answered(b, func(m meta.RESTMapper) ([]schema.GroupVersionKind, error) { return m.KindsFor(resource) })
+	return inAny(b, func(m meta.RESTMapper) ([]schema.GroupVersionKind, error) { return m.KindsFor(resource) })
 }
 
 // ResourceFor completes a resource.
 func (b *boundMapper) ResourceFor(input schema.GroupVersionResource) (schema.GroupVersionResource, error) {
-	return answered(b, func(m meta.RESTMapper) (schema.GroupVersionResource, error) { return m.ResourceFor(input) })
+	return inAny(b, func(m meta.RESTMapper) (schema.GroupVersionResource, error) { return m.ResourceFor(input) })
 }
 
 // ResourcesFor returns the resources that a partial one may mean.
 func (b *boundMapper) ResourcesFor(input schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
-	return answered(b, func(m meta.RESTMapper) ([]schema.GroupVersionResource, error) { return m.ResourcesFor(input) })
+	return inAny(b, func(m meta.RESTMapper) ([]schema.GroupVersionResource, error) { return m.ResourcesFor(input) })
 }
 
 // RESTMapping returns how a kind is served.
 func (b *boundMapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	return answered(b, func(m meta.RESTMapper) (*meta.RESTMapping, error) { return m.RESTMapping(gk, versions...) })
+	question := func(m meta.RESTMapper) (*meta.RESTMapping, error) { return m.RESTMapping(gk, versions...) }
+	if len(versions) != 1 || versions[0] == "" {
+		return inAny(b, question)
+	}
+	return inVersion(b, schema.GroupVersion{Group: gk.Group, Version: versions[0]}, gk.Kind, question)
 }
 
 // RESTMappings returns how all versions of a kind are served.
 func (b *boundMapper) RESTMappings(gk schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
-	return answered(b, func(m meta.RESTMapper) ([]*meta.RESTMapping, error) { return m.RESTMappings(gk, versions...) })
+	return inAny(b, func(m meta.RESTMapper) ([]*meta.RESTMapping, error) { return m.RESTMappings(gk, versions...) })
 }
 
 // ResourceSingularizer returns the singular of a resource.
 func (b *boundMapper) ResourceSingularizer(resource string) (string, error) {
-	return answered(b, func(m meta.RESTMapper) (string, error) { return m.ResourceSingularizer(resource) })
+	return inAny(b, func(m meta.RESTMapper) (string, error) { return m.ResourceSingularizer(resource) })
 }

@@ -6,33 +6,32 @@ package target
 import (
 	"crypto/sha256"
 
-	"k8s.io/utils/lru"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
-// maxParsed is the size in bytes up to which a content is worth remembering. Together with the number of contents it bounds the memory.
-const maxParsed = 32 << 10
+// parsedGrowth is how many bytes a parsed content takes for each of its bytes.
+const parsedGrowth = 3
 
 // parsedContents remembers what contents say, so that the one of a Target is not read anew for each of its items. A content is found by the digest of
 // all of it, credentials included. It is safe for concurrent use; what it returns must not be changed.
 type parsedContents struct {
-	known *lru.Cache
+	known *memory.Cache[digest, *content]
 }
 
-func newParsedContents(size int) parsedContents { return parsedContents{known: lru.New(size)} }
+func newParsedContents(budget *memory.Budget) parsedContents {
+	return parsedContents{known: memory.Open[digest, *content](budget, nil)}
+}
 
-// of does the same as parseContent.
-func (p parsedContents) of(raw []byte) (*content, error) {
-	if len(raw) > maxParsed {
-		return parseContent(raw)
-	}
+// of does the same as parseContent. The memory that the result takes is the owner's.
+func (p parsedContents) of(owner string, raw []byte) (*content, error) {
 	key := digest(sha256.Sum256(raw))
-	if known, ok := p.known.Get(key); ok {
-		return known.(*content), nil
+	if known, ok := p.known.Get(owner, key); ok {
+		return known, nil
 	}
 	parsed, err := parseContent(raw)
 	if err != nil {
 		return nil, err
 	}
-	p.known.Add(key, parsed)
+	p.known.Put(owner, key, parsed, parsedGrowth*int64(len(raw)))
 	return parsed, nil
 }

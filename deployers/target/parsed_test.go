@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
 func selfAs(name string) []byte {
@@ -17,36 +19,44 @@ func selfAs(name string) []byte {
 }
 
 func TestAContentIsReadOnce(t *testing.T) {
-	r := newParsedContents(2)
-	first, err := r.of(selfAs("one"))
+	r := newParsedContents(memory.New(0))
+	first, err := r.of("tenant", selfAs("one"))
 	require.NoError(t, err)
-	again, err := r.of(selfAs("one"))
+	again, err := r.of("tenant", selfAs("one"))
 	require.NoError(t, err)
 	assert.Same(t, first, again)
 }
 
 func TestContentsDoNotStandForEachOther(t *testing.T) {
-	r := newParsedContents(2)
+	r := newParsedContents(memory.New(0))
 	for _, name := range []string{"one", "two", "three", "one"} {
-		parsed, err := r.of(selfAs(name))
+		parsed, err := r.of("tenant", selfAs(name))
 		require.NoError(t, err)
 		assert.Equal(t, name, parsed.self.ServiceAccount.Name)
-		assert.LessOrEqual(t, r.known.Len(), 2)
 	}
+	assert.Equal(t, 3, r.known.Len())
 }
 
-func TestOnlySmallContentsAreRemembered(t *testing.T) {
-	r := newParsedContents(2)
-	large, err := r.of(append(selfAs("one"), strings.Repeat(" ", maxParsed)...))
+func TestContentsThatOneTenantWritesPushOutThoseOfNobodyElse(t *testing.T) {
+	budget := memory.New(1 << 20)
+	r := newParsedContents(budget)
+	kept, err := r.of("neighbour", selfAs("kept"))
 	require.NoError(t, err)
-	assert.Equal(t, "one", large.self.ServiceAccount.Name)
-	assert.Zero(t, r.known.Len())
+	for i := range 20 {
+		large, err := r.of("hostile", append(selfAs(fmt.Sprint("one-", i)), strings.Repeat(" ", 100<<10)...))
+		require.NoError(t, err)
+		assert.Equal(t, fmt.Sprint("one-", i), large.self.ServiceAccount.Name)
+	}
+	assert.LessOrEqual(t, budget.Weight(), int64(1<<20))
+	again, err := r.of("neighbour", selfAs("kept"))
+	require.NoError(t, err)
+	assert.Same(t, kept, again)
 }
 
 func TestABrokenContentIsRefusedEachTime(t *testing.T) {
-	r := newParsedContents(2)
+	r := newParsedContents(memory.New(0))
 	for range 2 {
-		_, err := r.of([]byte("["))
+		_, err := r.of("tenant", []byte("["))
 		require.ErrorContains(t, err, "the content")
 	}
 	assert.Zero(t, r.known.Len())

@@ -258,6 +258,15 @@ func TestMonitoringUsesMetricsThatAreDocumented(t *testing.T) {
 	}
 }
 
+func TestDashboardNamesNoNamespace(t *testing.T) {
+	assert.NotContains(t, string(content(t, "flux/monitoring/dashboard.json")), "ls-system", "the dashboard shows nothing where landscaper lies in another namespace")
+	for _, monitor := range builtFrom(t, "flux/monitoring") {
+		if monitor.GetKind() == "PodMonitor" {
+			assert.Equal(t, "landscaper", monitor.GetName(), "the queries find the processes by the job, which is namespace and name of the PodMonitor")
+		}
+	}
+}
+
 func TestMonitoringReadsStatusThatExists(t *testing.T) {
 	var config struct {
 		Spec struct {

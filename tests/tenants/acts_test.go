@@ -67,6 +67,7 @@ var slowActs = []act{
 	{"checked targets that never answer", checkedTargets(silent)},
 	{"checked targets with endless answers", checkedTargets(endless)},
 	{"target with lists without end", endlessLists},
+	{"targets with kinds by the ten thousand", crowdedKinds},
 	{"artifacts that drip", artifacts(drip)},
 	{"archives that unpack to more than there is", archives},
 	{"health checks that cost much", healthChecks},

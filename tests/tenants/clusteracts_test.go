@@ -4,6 +4,7 @@
 package tenants
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -197,6 +198,58 @@ func (h *hostile) through() *httputil.ReverseProxy {
 	through.Transport, err = rest.TransportFor(config)
 	require.NoError(h.T, err)
 	return through
+}
+
+// crowdedKinds are Targets of the own cluster behind a server that says of each version of a group, and of all of them, that it has ten thousands of kinds
+// more.
+func crowdedKinds(h *hostile) {
+	var listed, grouped strings.Builder
+	grouped.WriteString(`,{"metadata":{"name":"more"},"versions":[{"version":"v1","resources":[{"resource":"r","responseKind":{"kind":"R"},"verbs":[]}`)
+	for i := range 22_000 {
+		fmt.Fprintf(&listed, `,{"name":"r%d","singularName":"","namespaced":true,"kind":"R%d","verbs":["get"]}`, i, i)
+		fmt.Fprintf(&grouped, `,{"resource":"r%d","responseKind":{"kind":"R%d"},"scope":"Namespaced","verbs":[]}`, i, i)
+	}
+	grouped.WriteString("]}]}")
+	through, documents := h.through(), &atomic.Int64{}
+	through.ModifyResponse = func(response *http.Response) error {
+		more, depth := "", strings.Count(response.Request.URL.Path, "/")
+		switch {
+		case h.until.Err() != nil || response.StatusCode != http.StatusOK:
+		case strings.HasPrefix(response.Request.URL.Path, "/api/") && depth == 2, strings.HasPrefix(response.Request.URL.Path, "/apis/") && depth == 3:
+			more = listed.String()
+		case strings.Contains(response.Header.Get("Content-Type"), "APIGroupDiscoveryList"):
+			more = grouped.String()
+		}
+		if more == "" {
+			return nil
+		}
+		content, err := io.ReadAll(response.Body)
+		if err != nil {
+			return err
+		}
+		documents.Add(1)
+		content = append(bytes.TrimSuffix(bytes.TrimSpace(content), []byte("]}")), more+"]}"...)
+		response.Body = io.NopCloser(bytes.NewReader(content))
+		response.ContentLength = int64(len(content))
+		response.Header.Set("Content-Length", strconv.Itoa(len(content)))
+		return nil
+	}
+	config, _ := h.cluster(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Del("Authorization")
+		r.Header.Set("Accept-Encoding", "identity")
+		through.ServeHTTP(w, r)
+	})
+	template := strings.ReplaceAll(configTemplate, "of-chart", "{{ .Release.Name }}") + "# {{ .Capabilities.APIVersions.Has \"example.com/v1\" }}\n"
+	h.each(h.many, func(_ int, name string) error {
+		own := rest.CopyConfig(config)
+		own.BearerToken = name // a connection of its own
+		h.TargetOf("trap-"+name, own)
+		items := landscape.ConfigItem("manifest", "{import: cluster}", h.Namespace, name, "value: x") +
+			chartItem("chart", h.Namespace, map[string]string{"templates/config.yaml": template})
+		return h.create(name, object{"deployExecutions": landscape.GoTemplate("deployItems:\n" + items)},
+			object{"imports": object{"targets": []any{object{"name": "cluster", "target": "trap-" + name}}}})
+	})
+	h.bites(func() bool { return documents.Load() > 1 })
 }
 
 // endlessLists is the own cluster behind a server whose lists of Secrets and ConfigMaps have always one more page, of objects that seem to belong to whoever asks.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -214,7 +215,7 @@ func (h *hostile) left() (all []string) {
 		require.NoError(h.T, h.Client().List(h.Ctx, list, client.InNamespace(h.Namespace)))
 		require.NoError(h.T, meta.EachListItem(list, func(found runtime.Object) error {
 			one := found.(client.Object)
-			if _, isTarget := one.(*v1alpha1.Target); !isTarget || one.GetName() != "cluster" && one.GetName() != "trap" {
+			if _, isTarget := one.(*v1alpha1.Target); !isTarget || one.GetName() != "cluster" && !strings.HasPrefix(one.GetName(), "trap") {
 				all = append(all, fmt.Sprintf("%T %s", one, one.GetName()))
 			}
 			return nil

@@ -33,7 +33,7 @@ type Limits struct {
 // DefaultLimits returns the limits of a process. What limits all answers together is shared by those who share the result.
 func DefaultLimits() Limits {
 	return Limits{
-		Header: 30 * time.Second, Body: 60 * time.Second, Answer: MaxTogether, one: 8 << 20, discovery: 8 << 20, Event: 16 << 20, Together: NewAllowance(MaxTogether),
+		Header: 30 * time.Second, Body: 60 * time.Second, Answer: MaxTogether, one: 8 << 20, discovery: 2 << 20, Event: 16 << 20, Together: NewAllowance(MaxTogether),
 	}
 }
 
