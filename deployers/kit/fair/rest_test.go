@@ -5,7 +5,6 @@ package fair
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -173,6 +172,8 @@ func TestTinyNamespacesMakeNobodyRest(t *testing.T) {
 	assert.InDelta(t, done[false], done[true], 0.05*float64(done[false]))
 }
 
+// TestLongItemsOfOthersCountBeforeTheyEnd adds the long items while all workers are busy: else they have as many as
+// begin before the small ones are added.
 func TestLongItemsOfOthersCountBeforeTheyEnd(t *testing.T) {
 	done := map[bool]int{}
 	for _, short := range []bool{false, true} {
@@ -184,14 +185,18 @@ func TestLongItemsOfOthersCountBeforeTheyEnd(t *testing.T) {
 				return 100 * time.Millisecond
 			})
 			b.order.short = func() bool { return short }
-			for _, item := range slices.Concat(many("long", 100, ""), many("small", 1000, "")) {
+			for _, item := range many("small", 1000, "") {
+				b.Add(item)
+			}
+			in(50 * time.Millisecond)
+			for _, item := range many("long", 100, "") {
 				b.Add(item)
 			}
 			in(15 * time.Second)
 			done[short] = len(b.done())
 		})
 	}
-	assert.Equal(t, done[false], done[true])
+	assert.InDelta(t, done[false], done[true], 0.05*float64(done[false]))
 }
 
 func TestALongItemCountsForLatelyOnly(t *testing.T) {
