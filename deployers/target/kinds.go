@@ -101,7 +101,7 @@ func (k *kinds) meant(ctx context.Context, owner string, version schema.GroupVer
 		}
 		list, err := client.ServerResourcesForGroupVersion(version.String())
 		if err != nil && !apierrors.IsNotFound(err) {
-			return err
+			return fmt.Errorf("ask for the kinds of %s: %w", version, err)
 		}
 		served := kindsIn(list)
 		found = withName(served, name)

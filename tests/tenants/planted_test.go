@@ -183,7 +183,7 @@ var plantings = map[string]planting{
 	"hook":                           {blueprint: charted(map[string]string{"templates/x.yaml": hook + "data: {greeting: '*{{ .Values.greeting }}'}\n"}, "values: {greeting: '%s'}"), says: "hook"},
 	"hook of a wrong kind":           {blueprint: charted(map[string]string{"templates/x.yaml": hook + "stringData: ['{{ .Values.greeting }}']\n"}, "values: {greeting: '%s'}"), says: "hook"},
 	"manifest that a target refuses": {prepare: dataObject(text), parts: given(), blueprint: manifestOfService, says: "clusterIP"},
-	"answer of a target":             {prepare: answering, says: "server groups", blueprint: manifestOfSecret("data: {}")},
+	"answer of a target":             {prepare: answering, says: "ask for the kinds of v1", blueprint: manifestOfSecret("data: {}")},
 	"manifest that is no base64":     {prepare: dataObject(text), parts: given(), blueprint: manifestOfSecret("data: {greeting: '*{{ .imports.word.greeting }}'}"), says: "manifest"},
 	"manifest of a wrong type":       {prepare: dataObject(text), parts: given(), blueprint: manifestOfSecret("data: ['{{ .imports.word.greeting }}']"), says: "manifest"},
 }
