@@ -229,6 +229,18 @@ func TestHooksNeedNoOpenAPIDocument(t *testing.T) {
 	assert.Zero(t, documents.Load())
 }
 
+// TestKindsAreListedForChartsThatAskForThem counts the documents of everything that the cluster serves.
+func TestKindsAreListedForChartsThatAskForThem(t *testing.T) {
+	for template, isListed := range map[string]bool{configMapTemplate: false, configMapTemplate + "# {{ .Capabilities.APIVersions.Has \"apps/v1\" }}\n": true} {
+		f := newFixture(t)
+		var documents atomic.Int32
+		f.cluster = counting(f.cluster, &documents, func(r *http.Request) bool { return r.URL.Path == "/api" || r.URL.Path == "/apis" })
+		f.configure(f.with(map[string]string{"templates/cm.yaml": template}, nil))
+		f.succeed(f.deployer())
+		assert.Equal(t, isListed, documents.Load() > 0, template)
+	}
+}
+
 func TestMaxHistoryIsThatOfHelm(t *testing.T) {
 	f := newFixture(t)
 	l := f.library()

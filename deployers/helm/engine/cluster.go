@@ -51,7 +51,9 @@ func (s *clusterState) learn(capabilities *chartutil.Capabilities) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.capabilities, s.asOf = capabilities, time.Now()
+	kept := *capabilities
+	kept.APIVersions = chartutil.DefaultVersionSet // no chart that asks for them gets these
+	s.capabilities, s.asOf = &kept, time.Now()
 }
 
 // getter hands a cluster to Helm, for one operation. Nothing is read from files or the environment.

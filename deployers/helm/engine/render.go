@@ -109,7 +109,7 @@ func (o *operation) learnCapabilities(chart *Chart) error {
 	if o.Capabilities != nil {
 		return nil
 	}
-	capabilities, err := o.discover()
+	capabilities, err := o.discover(chart.dynamic)
 	if err != nil {
 		return err
 	}
@@ -118,8 +118,8 @@ func (o *operation) learnCapabilities(chart *Chart) error {
 	return nil
 }
 
-// discover asks the cluster for its version and kinds.
-func (o *operation) discover() (*chartutil.Capabilities, error) {
+// discover asks the cluster for its version and, where the chart may ask for them, for all its kinds.
+func (o *operation) discover(withKinds bool) (*chartutil.Capabilities, error) {
 	client, err := o.RESTClientGetter.ToDiscoveryClient()
 	if err != nil {
 		return nil, err
@@ -128,9 +128,12 @@ func (o *operation) discover() (*chartutil.Capabilities, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the version of the cluster cannot be read: %w", err)
 	}
-	kinds, err := action.GetVersionSet(client)
-	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return nil, fmt.Errorf("the kinds of the cluster cannot be listed: %w", err)
+	kinds := chartutil.DefaultVersionSet
+	if withKinds {
+		kinds, err = action.GetVersionSet(client)
+		if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+			return nil, fmt.Errorf("the kinds of the cluster cannot be listed: %w", err)
+		}
 	}
 	return &chartutil.Capabilities{
 		APIVersions: kinds,
