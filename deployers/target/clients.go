@@ -10,7 +10,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
@@ -26,8 +25,10 @@ import (
 const (
 	// defaultMaxClusters bounds what is kept of opened clusters.
 	defaultMaxClusters = 512
-	// connectionMemory is about how many bytes an opened cluster takes, and clusterMemory together with the parsed content of its Target.
-	connectionMemory = 64 << 10
+	// connectionMemory is how many bytes an opened cluster takes at least, connectionGrowth how many more for each byte of the content of its Target, of which
+	// it has copies, and clusterMemory how many most of them take together with the parsed content.
+	connectionMemory = 48 << 10
+	connectionGrowth = 4
 	clusterMemory    = 96 << 10
 	// maxPaces is of how many namespaces it is known what was read for them.
 	maxPaces = 4096
@@ -65,8 +66,7 @@ type Clients struct {
 	limits     guard.Limits
 	parsed     parsedContents
 
-	served   *servedVersions
-	clusters atomic.Uint64
+	served *servedVersions
 
 	mu     sync.Mutex
 	opened *memory.Cache[digest, *connection]
@@ -200,8 +200,9 @@ func (c *Clients) connection(namespace, account string, parsed *content, raw []b
 	if err != nil {
 		return nil, err
 	}
-	opened.cluster.connection, opened.mapper.owner = hex.EncodeToString(key[:]), namespace
-	c.opened.Put(namespace, key, opened, connectionMemory)
+	opened.cluster.connection = hex.EncodeToString(key[:])
+	opened.mapper.owner, opened.mapper.kinds.cluster = namespace, key
+	c.opened.Put(namespace, key, opened, connectionMemory+connectionGrowth*int64(len(raw)))
 	return opened, nil
 }
 

@@ -131,6 +131,20 @@ func TestConnectionsOfOneTenantPushOutThoseOfNobodyElse(t *testing.T) {
 	assert.NotSame(t, first, opened("hostile", 1))
 }
 
+func TestLargeContentsOpenFewClusters(t *testing.T) {
+	p := platform.Shared(t)
+	clients := newClients(t, p, Options{MaxClusters: 16})
+	for i := range 16 {
+		content := append(append([]byte{}, p.Kubeconfig...), strings.Repeat("\n", 60<<10+i)...)
+		parsed, err := parseContent(content)
+		require.NoError(t, err)
+		_, err = clients.connection("n", "", parsed, content)
+		require.NoError(t, err)
+	}
+	assert.LessOrEqual(t, clients.opened.Len(), 5)
+	assert.NotZero(t, clients.opened.Len())
+}
+
 func TestOpenErrors(t *testing.T) {
 	p := platform.Shared(t)
 	namespace, clients := p.Namespace(t), newClients(t, p, Options{})

@@ -37,7 +37,7 @@ func (c *Clients) dial(config *rest.Config, kubeconfig []byte, source *tokens, d
 		return nil, refuse("certificates or keys", "cannot be used: "+err.Error(), "they have to be PEM, base64 encoded once")
 	}
 	opened := &connection{http: pool, tokens: source, cluster: Cluster{Config: config, Kubeconfig: kubeconfig, identity: &identity{}}}
-	mapper := &boundMapper{kinds: newKinds(config, pool, c.served, c.clusters.Add(1)), ctx: context.Background()}
+	mapper := &boundMapper{kinds: newKinds(config, pool, c.served), ctx: context.Background()}
 	opened.mapper = mapper
 	unbound, err := client.New(config, client.Options{HTTPClient: pool, Mapper: mapper})
 	if err != nil {

@@ -28,10 +28,10 @@ import (
 // discoveryTime bounds one question for the kinds of a cluster, with all requests that it takes.
 const discoveryTime = 30 * time.Second
 
-// kindsMemory is how many bytes are kept in all of what clusters serve. It is asked for again where it was let go.
+// kindsMemory is how many bytes are kept of what all clusters serve. What had to go is asked for again.
 const kindsMemory = 16 << 20
 
-// mostMeant is how many kinds of one version a name may mean; API servers have one or two.
+// mostMeant is how many kinds with one name are looked at in a version of a group; API servers have one or two.
 const mostMeant = 16
 
 // servedVersions are the versions of API groups that clusters were asked for.
@@ -39,7 +39,7 @@ type servedVersions = memory.Cache[servedVersion, []servedKind]
 
 // servedVersion is one version of an API group on one cluster.
 type servedVersion struct {
-	cluster uint64
+	cluster digest
 	schema.GroupVersion
 }
 
@@ -54,19 +54,19 @@ func (s servedKind) isMeant(name string) bool {
 	return name == "List" || name == s.kind || name == s.kind+"List" || strings.EqualFold(name, s.resource) || strings.EqualFold(name, cmp.Or(s.singular, s.kind))
 }
 
-// kinds asks a cluster for its kinds, of which it reads the version of the API group that is asked for alone. One question is answered at a time; it ends
-// with the context of who asks, also while it waits for its turn.
+// kinds asks a cluster which kinds it serves in one version of an API group, and never for all of them where the version is known. One question is
+// answered at a time; it ends with the context of who asks, also while it waits for its turn.
 type kinds struct {
 	config *rest.Config
 	next   http.RoundTripper
-	known  *servedVersions
-	// cluster tells this one apart in known.
-	cluster uint64
-	turn    chan struct{}
+	turn   chan struct{}
+	// known has what was asked for before, under the digest of what the cluster is reached with: who opens it anew finds it again.
+	known   *servedVersions
+	cluster digest
 }
 
-func newKinds(config *rest.Config, pool *http.Client, known *servedVersions, cluster uint64) *kinds {
-	return &kinds{config: config, next: pool.Transport, known: known, cluster: cluster, turn: make(chan struct{}, 1)}
+func newKinds(config *rest.Config, pool *http.Client, known *servedVersions) *kinds {
+	return &kinds{config: config, next: pool.Transport, known: known, turn: make(chan struct{}, 1)}
 }
 
 // ask calls question with a client of the discovery when it has its turn. All requests that question leads to end with ctx.
@@ -89,7 +89,8 @@ func (k *kinds) ask(ctx context.Context, question func(discovery.DiscoveryInterf
 	return question(client)
 }
 
-// meant returns the kinds of a version of a group that a name may mean, none where there is no such version. What they take of the memory is the owner's.
+// meant returns the kinds of a version of a group that a name may mean, none where there is no such version. All kinds of the version are kept in memory,
+// which counts for the owner.
 func (k *kinds) meant(ctx context.Context, owner string, version schema.GroupVersion, name string) ([]servedKind, error) {
 	if found := k.remembered(owner, version, name); len(found) > 0 || !canBeServed(version) {
 		return found, nil

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/restmapper"
 
+	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
@@ -180,6 +181,16 @@ func TestAQuestionWithoutAVersionIsAnsweredFromAll(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
+func TestOfTheKindsOfAClusterTwoMebibytesAreRead(t *testing.T) {
+	t.Parallel()
+	cluster := hostile(t, serves(&paths{}, map[string]int{"/apis/large.example.com/v1": 17_000, "/apis/larger.example.com/v1": 34_000}))
+	_, err := cluster.MapperFor(t.Context()).RESTMapping(thing("large.example.com"), "v1")
+	require.NoError(t, err)
+	_, err = cluster.MapperFor(t.Context()).RESTMapping(thing("larger.example.com"), "v1")
+	require.ErrorIs(t, err, guard.ErrLarge)
+	require.ErrorContains(t, err, "larger.example.com/v1")
+}
+
 func TestAnAnswerComesFromFewKindsWhereAllHaveOneName(t *testing.T) {
 	t.Parallel()
 	served := make([]servedKind, 100_000)
@@ -208,7 +219,6 @@ func TestKindsOfOneTenantPushOutThoseOfNobodyElse(t *testing.T) {
 		served[fmt.Sprintf("/apis/large-%d.example.com/v1", i)] = 2000
 	}
 	calm, large := hostile(t, serves(askedCalm, served)), hostile(t, serves(askedHostile, served))
-	large.Mapper.(*boundMapper).kinds.cluster = 2
 	ask(calm, "calm", "a.example.com")
 	for i := range 20 {
 		ask(large, "hostile", fmt.Sprintf("large-%d.example.com", i))

@@ -22,7 +22,7 @@ func newParsedContents(budget *memory.Budget) parsedContents {
 	return parsedContents{known: memory.Open[digest, *content](budget, nil)}
 }
 
-// of does the same as parseContent. The memory that the result takes is the owner's.
+// of does the same as parseContent and keeps the result in memory, which counts for the owner.
 func (p parsedContents) of(owner string, raw []byte) (*content, error) {
 	key := digest(sha256.Sum256(raw))
 	if known, ok := p.known.Get(owner, key); ok {
