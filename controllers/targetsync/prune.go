@@ -41,8 +41,9 @@ func (r *Reconciler) uninstall(ctx context.Context, s *scope) error {
 			return err
 		}
 	}
-	if err := patchMetadata(ctx, r.Client, s.sync, kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer}); err != nil {
-		return client.IgnoreNotFound(err)
+	err = patchMetadata(ctx, r.Client, s.sync, kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer})
+	if client.IgnoreNotFound(err) != nil {
+		return err
 	}
 	return kit.ErrStop
 }

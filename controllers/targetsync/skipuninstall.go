@@ -36,8 +36,8 @@ func (r *Reconciler) skipUninstalls(ctx context.Context, s *scope) error {
 		return err
 	}
 	for i := range items.Items {
-		if err := r.skipUninstall(ctx, s, &items.Items[i]); err != nil {
-			return client.IgnoreNotFound(err)
+		if err := r.skipUninstall(ctx, s, &items.Items[i]); client.IgnoreNotFound(err) != nil {
+			return err
 		}
 	}
 	return nil

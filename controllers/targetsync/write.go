@@ -75,12 +75,17 @@ func (w writer) write(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// ended stops a sync whose TargetSync is deleted meanwhile: thousands of clusters take minutes. What is left to do comes with that event.
+// ended stops a sync whose TargetSync is deleted meanwhile, or gone: thousands of clusters take minutes. What is left to do comes with that event.
 func (w writer) ended(ctx context.Context, s *scope) error {
 	now := &v1alpha1.TargetSync{}
 	err := w.Get(ctx, client.ObjectKeyFromObject(s.sync), now)
-	if err != nil || now.DeletionTimestamp.IsZero() {
-		return client.IgnoreNotFound(err)
+	if apierrors.IsNotFound(err) {
+		now.DeletionTimestamp = &metav1.Time{Time: s.now}
+	} else if err != nil {
+		return err
+	}
+	if now.DeletionTimestamp.IsZero() {
+		return nil
 	}
 	s.sync.DeletionTimestamp = now.DeletionTimestamp
 	return kit.ErrStop
