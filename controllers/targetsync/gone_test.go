@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -62,15 +63,22 @@ func TestNothingIsMadeForATargetSyncThatOnlyTheCacheHas(t *testing.T) {
 }
 
 func TestASyncEndsOnceItsTargetSyncIsGone(t *testing.T) {
-	empty := fake.NewClientBuilder().WithScheme(schemeOf(t)).Build()
-	s := &scope{sync: &v1alpha1.TargetSync{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "sync"}}, now: noon, wanted: map[string]*wanted{"cluster": {}}}
+	sync := func(uid types.UID) *v1alpha1.TargetSync {
+		return &v1alpha1.TargetSync{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "sync", UID: uid}}
+	}
+	for name, present := range map[string][]client.Object{"gone": nil, "made anew": {sync("another")}} {
+		t.Run(name, func(t *testing.T) {
+			c := fake.NewClientBuilder().WithScheme(schemeOf(t)).WithObjects(present...).Build()
+			s := &scope{sync: sync("former"), now: noon, wanted: map[string]*wanted{"cluster": {}}}
 
-	err := writer{Client: empty, live: empty, metadata: empty, copies: &copies{}}.write(t.Context(), s)
+			err := writer{Client: c, live: c, metadata: c, copies: &copies{}}.write(t.Context(), s)
 
-	require.ErrorIs(t, err, kit.ErrStop)
-	left := &v1alpha1.TargetList{}
-	require.NoError(t, empty.List(t.Context(), left))
-	assert.Empty(t, left.Items)
+			require.ErrorIs(t, err, kit.ErrStop)
+			left := &v1alpha1.TargetList{}
+			require.NoError(t, c.List(t.Context(), left))
+			assert.Empty(t, left.Items)
+		})
+	}
 }
 
 // A DeployItem that is gone by then is one of many.

@@ -79,7 +79,7 @@ func (w writer) write(ctx context.Context, s *scope) error {
 func (w writer) ended(ctx context.Context, s *scope) error {
 	now := &v1alpha1.TargetSync{}
 	err := w.Get(ctx, client.ObjectKeyFromObject(s.sync), now)
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) || err == nil && now.UID != s.sync.UID {
 		now.DeletionTimestamp = &metav1.Time{Time: s.now}
 	} else if err != nil {
 		return err
