@@ -231,13 +231,33 @@ func TestHooksNeedNoOpenAPIDocument(t *testing.T) {
 
 // TestKindsAreListedForChartsThatAskForThem counts the documents of everything that the cluster serves.
 func TestKindsAreListedForChartsThatAskForThem(t *testing.T) {
-	for template, isListed := range map[string]bool{configMapTemplate: false, configMapTemplate + "# {{ .Capabilities.APIVersions.Has \"apps/v1\" }}\n": true} {
+	const asks = "# {{ .Capabilities.APIVersions.Has \"apps/v1\" }}\n"
+	const renders = "# {{ tpl (default \"\" .Values.text) . | trim }}{{ .Capabilities.KubeVersion }}\n"
+	for name, tc := range map[string]struct {
+		template, file string
+		values         map[string]any
+		isListed       bool
+	}{
+		"asks for none":                {template: configMapTemplate + renders},
+		"a template asks":              {template: configMapTemplate + asks, isListed: true},
+		"a template hands all on":      {template: configMapTemplate + "# {{ toYaml .Capabilities | len }}\n", isListed: true},
+		"a text of the values asks":    {template: configMapTemplate + renders, values: map[string]any{"text": asks}, isListed: true},
+		"a default of the values asks": {template: configMapTemplate + renders, file: "text: '" + asks + "'", isListed: true},
+	} {
 		f := newFixture(t)
 		var documents atomic.Int32
 		f.cluster = counting(f.cluster, &documents, func(r *http.Request) bool { return r.URL.Path == "/api" || r.URL.Path == "/apis" })
-		f.configure(f.with(map[string]string{"templates/cm.yaml": template}, nil))
+		files := map[string]string{"templates/cm.yaml": tc.template}
+		if tc.file != "" {
+			files["values.yaml"] = tc.file
+		}
+		content := f.with(files, nil)
+		if tc.values != nil {
+			content["values"] = tc.values
+		}
+		f.configure(content)
 		f.succeed(f.deployer())
-		assert.Equal(t, isListed, documents.Load() > 0, template)
+		assert.Equal(t, tc.isListed, documents.Load() > 0, name)
 	}
 }
 

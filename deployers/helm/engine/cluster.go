@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -58,6 +59,8 @@ func (s *clusterState) learn(capabilities *chartutil.Capabilities) {
 
 // getter hands a cluster to Helm, for one operation. Nothing is read from files or the environment.
 type getter struct {
+	ctx       context.Context
+	cluster   *target.Cluster
 	config    *rest.Config
 	mapper    meta.RESTMapper
 	namespace string
@@ -73,7 +76,7 @@ func newGetter(ctx context.Context, cluster *target.Cluster, namespace string) *
 	config.RateLimiter = nil
 	config.WarningHandler = rest.NoWarnings{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &bound{operation: ctx, next: next} })
-	return &getter{config: config, mapper: cluster.MapperFor(ctx), namespace: namespace}
+	return &getter{ctx: ctx, cluster: cluster, config: config, mapper: cluster.MapperFor(ctx), namespace: namespace}
 }
 
 // ToRESTConfig returns the way to the cluster.
@@ -82,8 +85,8 @@ func (g *getter) ToRESTConfig() (*rest.Config, error) { return rest.CopyConfig(g
 // ToDiscoveryClient returns what asks for the kinds of the cluster.
 func (g *getter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
 	g.once.Do(func() {
-		var client *discovery.DiscoveryClient
-		if client, g.err = discovery.NewDiscoveryClientForConfig(g.config); g.err == nil {
+		var client discovery.DiscoveryInterface
+		if client, g.err = g.cluster.DiscoveryFor(g.ctx); g.err == nil {
 			g.discovery = memory.NewMemCacheClient(client)
 		}
 	})
@@ -136,10 +139,15 @@ func (e *Engine) begin(ctx context.Context, cluster *target.Cluster, namespace s
 }
 
 // useCapabilities saves the discovery of all kinds of the cluster where the chart cannot tell the difference.
-func (o *operation) useCapabilities(chart *Chart) {
-	if !chart.dynamic {
+func (o *operation) useCapabilities(request Request) {
+	if !request.mayAskForKinds() {
 		o.Capabilities = o.state.known()
 	}
+}
+
+// mayAskForKinds reports whether what is rendered may depend on the kinds of the cluster: the chart can render a text of its values as a template.
+func (r Request) mayAskForKinds() bool {
+	return r.Chart.dynamic || strings.Contains(fmt.Sprint(r.Values), "APIVersions")
 }
 
 func (e *Engine) stateOf(cluster *target.Cluster) *clusterState {

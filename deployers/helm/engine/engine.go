@@ -315,7 +315,7 @@ func (e *Engine) run(ctx context.Context, request Request, verb string,
 	op.journal.Withhold(secretsOf(request))
 	op.pods.withhold(secrecy.TextsOf(request.Values))
 	if request.Chart != nil {
-		op.useCapabilities(request.Chart)
+		op.useCapabilities(request)
 	}
 	records := &records.Recovering{Driver: op.Releases.Driver}
 	op.Releases.Driver = records

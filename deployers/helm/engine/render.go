@@ -52,7 +52,7 @@ func firstInstall(request Request) chartutil.ReleaseOptions {
 
 // make renders the chart of a request in a child.
 func (o *operation) make(ctx context.Context, verb rendering.TaskVerb, request Request, options chartutil.ReleaseOptions) (rendering.Product, error) {
-	if err := o.learnCapabilities(request.Chart); err != nil {
+	if err := o.learnCapabilities(request); err != nil {
 		return rendering.Product{}, err
 	}
 	asked := &lookups{cluster: request.Cluster}
@@ -104,12 +104,12 @@ func (e *Engine) Values(ctx context.Context, request Request) (map[string]any, e
 }
 
 // learnCapabilities finds out what the cluster can do, unless that is known and the chart cannot tell the difference.
-func (o *operation) learnCapabilities(chart *Chart) error {
-	o.useCapabilities(chart)
+func (o *operation) learnCapabilities(request Request) error {
+	o.useCapabilities(request)
 	if o.Capabilities != nil {
 		return nil
 	}
-	capabilities, err := o.discover(chart.dynamic)
+	capabilities, err := o.discover(request.mayAskForKinds())
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ package rendering
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"helm.sh/helm/v3/pkg/action"
@@ -70,15 +71,24 @@ func (w *worker) describe(chart *helmchart.Chart) {
 	w.product.IsDynamic, w.product.HasDefinitions = isDynamic(chart), len(chart.CRDObjects()) > 0
 }
 
-// isDynamic reports whether the chart asks for API versions, or brings kinds that its own templates may then use.
+// isDynamic reports whether the chart asks for API versions, brings kinds that its own templates may then use, or renders texts as templates that are not its
+// own: what they ask for is not known.
 func isDynamic(chart *helmchart.Chart) bool {
 	if len(chart.CRDObjects()) > 0 {
 		return true
 	}
 	for _, template := range chart.Templates {
-		if bytes.Contains(template.Data, []byte("APIVersions")) {
+		if bytes.Contains(template.Data, []byte("APIVersions")) || capabilities.Match(template.Data) {
+			return true
+		}
+	}
+	for _, file := range slices.Concat(chart.Raw, chart.Files) {
+		if bytes.Contains(file.Data, []byte("APIVersions")) {
 			return true
 		}
 	}
 	return slices.ContainsFunc(chart.Dependencies(), isDynamic)
 }
+
+// capabilities finds where a template hands on all that is known of a cluster.
+var capabilities = regexp.MustCompile(`\.Capabilities([^.\w]|$)`)
