@@ -7,7 +7,6 @@ import (
 	"context"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -19,7 +18,7 @@ type boundClient struct {
 	mapper *boundMapper
 }
 
-// learn asks for the kind of an object. That the cluster does not have it the call itself says.
+// learn asks for the kind of an object.
 func (c *boundClient) learn(ctx context.Context, object runtime.Object) error {
 	gvk, err := apiutil.GVKForObject(object, c.Scheme())
 	if err != nil {
@@ -29,10 +28,7 @@ func (c *boundClient) learn(ctx context.Context, object runtime.Object) error {
 	if _, isList := object.(client.ObjectList); isList {
 		kind.Kind = strings.TrimSuffix(kind.Kind, "List")
 	}
-	bound := &boundMapper{kinds: c.mapper.kinds, owner: c.mapper.owner, ctx: ctx}
-	if _, err = bound.RESTMapping(kind, gvk.Version); meta.IsNoMatchError(err) {
-		return nil
-	}
+	_, err = c.mapper.within(ctx).RESTMapping(kind, gvk.Version)
 	return err
 }
 

@@ -128,20 +128,31 @@ func (c *Clients) Open(ctx context.Context, cache, live client.Reader, namespace
 	if err != nil {
 		return nil, err
 	}
-	cluster.pace = c.paceOf(target.Namespace)
+	c.bind(cluster, connection, target.Namespace)
 	return cluster, nil
 }
 
-// paceOf returns what watches for a namespace keep to.
-func (c *Clients) paceOf(namespace string) *guard.Pace {
+// bind makes what is asked for with a cluster count for a namespace, and keep to its paces.
+func (c *Clients) bind(cluster *Cluster, connection *connection, namespace string) {
+	cluster.paces = c.pacesOf(namespace)
+	mapper := &boundMapper{kinds: connection.mapper.kinds, owner: namespace, pace: cluster.paces.kinds, ctx: context.Background()}
+	cluster.Mapper, cluster.Client = mapper, &boundClient{Client: connection.client, mapper: mapper}
+}
+
+// paces are what requests for one namespace keep to: those of watches, and the questions for the kinds of clusters. Jobs wait for no watch.
+type paces struct {
+	watches, kinds *guard.Pace
+}
+
+func (c *Clients) pacesOf(namespace string) paces {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known, ok := c.paces.Get(namespace); ok {
-		return known.(*guard.Pace)
+		return known.(paces)
 	}
-	pace := guard.NewPace(guard.PaceRate, guard.PaceBurst)
-	c.paces.Add(namespace, pace)
-	return pace
+	fresh := paces{watches: guard.NewPace(guard.PaceRate, guard.PaceBurst), kinds: guard.NewPace(guard.KindsRate, guard.KindsBurst)}
+	c.paces.Add(namespace, fresh)
+	return fresh
 }
 
 // OpenKubeconfig returns the cluster that a tenant's kubeconfig describes, with the care of Open and the rights of the kubeconfig. An error names
@@ -156,7 +167,7 @@ func (c *Clients) OpenKubeconfig(namespace string, raw []byte) (*Cluster, error)
 		return nil, err
 	}
 	cluster := connection.cluster
-	cluster.pace = c.paceOf(namespace)
+	c.bind(&cluster, connection, namespace)
 	return &cluster, nil
 }
 

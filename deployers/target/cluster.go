@@ -10,8 +10,6 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
 )
 
 // Cluster is an opened Target of type landscaper.gardener.cloud/kubernetes-cluster. It is shared by all items with the same
@@ -38,6 +36,6 @@ type Cluster struct {
 	metadata metadata.Interface
 	// identity is shared by all copies of the cluster; nil reads it anew each time.
 	identity *identity
-	// pace is what watches keep to, together with all others for the namespace; nil for a cluster that no Clients has opened.
-	pace *guard.Pace
+	// paces are those of the namespace; empty for a cluster that no Clients has opened.
+	paces paces
 }

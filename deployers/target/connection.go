@@ -21,6 +21,7 @@ import (
 type connection struct {
 	cluster Cluster
 	mapper  *boundMapper
+	client  client.Client
 	http    *http.Client
 	tokens  *tokens
 }
@@ -39,11 +40,10 @@ func (c *Clients) dial(config *rest.Config, kubeconfig []byte, source *tokens, d
 	opened := &connection{http: pool, tokens: source, cluster: Cluster{Config: config, Kubeconfig: kubeconfig, identity: &identity{}}}
 	mapper := &boundMapper{kinds: newKinds(config, pool, c.served), ctx: context.Background()}
 	opened.mapper = mapper
-	unbound, err := client.New(config, client.Options{HTTPClient: pool, Mapper: mapper})
-	if err != nil {
+	if opened.client, err = client.New(config, client.Options{HTTPClient: pool, Mapper: mapper}); err != nil {
 		return nil, fmt.Errorf("prepare client: %w", err)
 	}
-	opened.cluster.Mapper, opened.cluster.Client = mapper, &boundClient{Client: unbound, mapper: mapper}
+	opened.cluster.Mapper, opened.cluster.Client = mapper, &boundClient{Client: opened.client, mapper: mapper}
 	if opened.cluster.Dynamic, err = dynamic.NewForConfigAndClient(config, pool); err != nil {
 		return nil, fmt.Errorf("prepare dynamic client: %w", err)
 	}

@@ -42,7 +42,7 @@ func (c *Cluster) Follow(ctx context.Context, stream Stream, opened func(), repo
 	if stream.Name != "" {
 		options.FieldSelector = fields.OneTermEqualSelector("metadata.name", stream.Name).String()
 	}
-	ctx = guard.WithPace(ctx, c.pace)
+	ctx = guard.WithPace(ctx, c.paces.watches)
 	list, err := resource.List(ctx, options)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/listing"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
@@ -54,31 +56,43 @@ func (s servedKind) isMeant(name string) bool {
 	return name == "List" || name == s.kind || name == s.kind+"List" || strings.EqualFold(name, s.resource) || strings.EqualFold(name, cmp.Or(s.singular, s.kind))
 }
 
-// kinds asks a cluster which kinds it serves in one version of an API group, and never for all of them where the version is known. One question is
-// answered at a time; it ends with the context of who asks, also while it waits for its turn.
+// kinds asks a cluster which kinds it serves in one version of an API group, and for all of them where no version is named. One question of each namespace
+// is answered at a time; it ends with the context of who asks, also while it waits for its turn.
 type kinds struct {
 	config *rest.Config
 	next   http.RoundTripper
-	turn   chan struct{}
+	mu     sync.Mutex
+	turns  map[string]chan struct{}
 	// known has what was asked for before, under the digest of what the cluster is reached with: who opens it anew finds it again.
 	known   *servedVersions
 	cluster digest
 }
 
 func newKinds(config *rest.Config, pool *http.Client, known *servedVersions) *kinds {
-	return &kinds{config: config, next: pool.Transport, known: known, turn: make(chan struct{}, 1)}
+	return &kinds{config: config, next: pool.Transport, known: known, turns: map[string]chan struct{}{}}
 }
 
-// ask calls question with a client of the discovery when it has its turn. All requests that question leads to end with ctx.
-func (k *kinds) ask(ctx context.Context, question func(discovery.DiscoveryInterface) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, discoveryTime, guard.ErrSilent)
+// turnOf returns what is held by the question of a namespace that is being answered: nobody waits for somebody else, who may reach the same cluster.
+func (k *kinds) turnOf(owner string) chan struct{} {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.turns[owner] == nil {
+		k.turns[owner] = make(chan struct{}, 1)
+	}
+	return k.turns[owner]
+}
+
+// ask calls question with a client of the discovery when the owner has its turn. All requests that question leads to end with ctx, and keep to a pace.
+func (k *kinds) ask(ctx context.Context, owner string, pace *guard.Pace, question func(discovery.DiscoveryInterface) error) error {
+	ctx, cancel := context.WithTimeoutCause(guard.WithPace(ctx, pace), discoveryTime, guard.ErrSilent)
 	defer cancel()
+	turn := k.turnOf(owner)
 	select {
-	case k.turn <- struct{}{}:
+	case turn <- struct{}{}:
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the kinds of the cluster: %w", context.Cause(ctx))
 	}
-	defer func() { <-k.turn }()
+	defer func() { <-turn }()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -86,18 +100,18 @@ func (k *kinds) ask(ctx context.Context, question func(discovery.DiscoveryInterf
 	if err != nil {
 		return fmt.Errorf("prepare discovery: %w", err)
 	}
-	return question(client)
+	return question(&listing.Client{DiscoveryClient: client})
 }
 
 // meant returns the kinds of a version of a group that a name may mean, none where there is no such version. All kinds of the version are kept in memory,
-// which counts for the owner.
-func (k *kinds) meant(ctx context.Context, owner string, version schema.GroupVersion, name string) ([]servedKind, error) {
-	if found := k.remembered(owner, version, name); len(found) > 0 || !canBeServed(version) {
-		return found, nil
+// which counts for the owner. Former is what was meant until now and is not right, so that the cluster has to be asked.
+func (k *kinds) meant(ctx context.Context, owner string, pace *guard.Pace, version schema.GroupVersion, name string, former []servedKind) ([]servedKind, error) {
+	if !canBeServed(version) {
+		return nil, nil
 	}
 	var found []servedKind
-	err := k.ask(ctx, func(client discovery.DiscoveryInterface) error {
-		if found = k.remembered(owner, version, name); len(found) > 0 {
+	err := k.ask(ctx, owner, pace, func(client discovery.DiscoveryInterface) error {
+		if found = k.remembered(owner, version, name); len(found) > 0 && !slices.Equal(found, former) {
 			return nil // somebody else has asked meanwhile
 		}
 		list, err := client.ServerResourcesForGroupVersion(version.String())
@@ -141,11 +155,11 @@ func kindsIn(list *metav1.APIResourceList) (served []servedKind) {
 		return nil
 	}
 	for _, resource := range list.APIResources {
-		if !strings.Contains(resource.Name, "/") {
+		if resource.Kind != "" && resource.Name != "" && !strings.Contains(resource.Name, "/") {
 			served = append(served, servedKind{resource.Kind, resource.Name, resource.SingularName, resource.Namespaced})
 		}
 	}
-	return slices.Clip(served)
+	return slices.Clone(served) // without what append has left free
 }
 
 // mapperOf returns a mapper that knows some kinds of a version of a group.
@@ -168,16 +182,21 @@ func mapperOf(version schema.GroupVersion, served []servedKind) meta.RESTMapper 
 // boundMapper is a mapper whose questions end with a context.
 type boundMapper struct {
 	kinds *kinds
-	// owner is the namespace that asks.
+	// owner is the namespace that asks, pace what it keeps to; nil for none.
 	owner string
+	pace  *guard.Pace
 	ctx   context.Context
+}
+
+func (b *boundMapper) within(ctx context.Context) *boundMapper {
+	return &boundMapper{kinds: b.kinds, owner: b.owner, pace: b.pace, ctx: ctx}
 }
 
 // MapperFor returns the mapper of the cluster bound to ctx: a question that the cluster has to be asked for ends with ctx, and after half a
 // minute at the latest. Mapper is the same with the second limit alone.
 func (c *Cluster) MapperFor(ctx context.Context) meta.RESTMapper {
 	if bound, ok := c.Mapper.(*boundMapper); ok {
-		return &boundMapper{kinds: bound.kinds, owner: cmp.Or(c.tenant, bound.owner), ctx: ctx}
+		return bound.within(ctx)
 	}
 	return c.Mapper
 }
@@ -185,8 +204,11 @@ func (c *Cluster) MapperFor(ctx context.Context) meta.RESTMapper {
 // DiscoveryFor returns a client that asks the cluster for all that it serves; its requests end with ctx.
 func (c *Cluster) DiscoveryFor(ctx context.Context) (discovery.DiscoveryInterface, error) {
 	config := rest.CopyConfig(c.Config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &ending{ctx: ctx, next: next} })
-	return discovery.NewDiscoveryClientForConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return &ending{ctx: guard.WithPace(ctx, c.paces.kinds), next: next}
+	})
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	return &listing.Client{DiscoveryClient: client}, err
 }
 
 // ending gives requests that have no context of their own one.
@@ -203,9 +225,15 @@ func (e *ending) RoundTrip(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go find the connection pool underneath.
 func (e *ending) WrappedRoundTripper() http.RoundTripper { return e.next }
 
-// inVersion answers a question about a name in a version of a group.
+// inVersion answers a question about a name in a version of a group. The cluster is asked where nothing that it is known to serve is the answer.
 func inVersion[T any](b *boundMapper, version schema.GroupVersion, name string, question func(meta.RESTMapper) (T, error)) (answer T, err error) {
-	served, err := b.kinds.meant(b.ctx, b.owner, version, name)
+	former := b.kinds.remembered(b.owner, version, name)
+	if len(former) > 0 {
+		if answer, err = question(mapperOf(version, former)); !meta.IsNoMatchError(err) {
+			return answer, err
+		}
+	}
+	served, err := b.kinds.meant(b.ctx, b.owner, b.pace, version, name, former)
 	if err != nil {
 		return answer, err
 	}
@@ -214,7 +242,7 @@ func inVersion[T any](b *boundMapper, version schema.GroupVersion, name string, 
 
 // inAny answers a question that names no version, for which the cluster is asked for all that it serves.
 func inAny[T any](b *boundMapper, question func(meta.RESTMapper) (T, error)) (answer T, err error) {
-	err = b.kinds.ask(b.ctx, func(client discovery.DiscoveryInterface) error {
+	err = b.kinds.ask(b.ctx, b.owner, b.pace, func(client discovery.DiscoveryInterface) error {
 		all, err := restmapper.GetAPIGroupResources(client)
 		if err != nil {
 			return err

@@ -6,12 +6,14 @@ package target
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -181,14 +183,122 @@ func TestAQuestionWithoutAVersionIsAnsweredFromAll(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestOfTheKindsOfAClusterTwoMebibytesAreRead(t *testing.T) {
+func TestOfAllKindsOfAClusterTwoMebibytesAreRead(t *testing.T) {
 	t.Parallel()
-	cluster := hostile(t, serves(&paths{}, map[string]int{"/apis/large.example.com/v1": 17_000, "/apis/larger.example.com/v1": 34_000}))
+	for large, count := range map[bool]int{false: 18_000, true: 21_000} {
+		cluster := hostile(t, func(w http.ResponseWriter, _ *http.Request) {
+			list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
+			for i := range count {
+				list.Groups = append(list.Groups, metav1.APIGroup{Name: fmt.Sprintf("group-%05d.example.com", i)})
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(list)
+		})
+		client, err := cluster.DiscoveryFor(t.Context())
+		require.NoError(t, err)
+		_, err = client.ServerGroups()
+		assert.Equal(t, large, errors.Is(err, guard.ErrLarge), "%v", err)
+	}
+}
+
+func TestOfTheKindsOfAVersionHalfAMebibyteIsRead(t *testing.T) {
+	t.Parallel()
+	cluster := hostile(t, serves(&paths{}, map[string]int{"/apis/large.example.com/v1": 4_200, "/apis/larger.example.com/v1": 6_000}))
 	_, err := cluster.MapperFor(t.Context()).RESTMapping(thing("large.example.com"), "v1")
 	require.NoError(t, err)
 	_, err = cluster.MapperFor(t.Context()).RESTMapping(thing("larger.example.com"), "v1")
 	require.ErrorIs(t, err, guard.ErrLarge)
 	require.ErrorContains(t, err, "larger.example.com/v1")
+}
+
+// boundTo returns a cluster as another namespace has it, which keeps to a pace.
+func boundTo(owner string, cluster *Cluster, pace *guard.Pace) *Cluster {
+	bound := *cluster
+	bound.paces.kinds = pace
+	bound.Mapper = &boundMapper{kinds: cluster.Mapper.(*boundMapper).kinds, owner: owner, pace: pace, ctx: context.Background()}
+	return &bound
+}
+
+// One namespace has read more than it may for now, and waits; another one that reaches the same cluster does not.
+func TestAnswersAboutKindsWaitForTheirNamespaceAlone(t *testing.T) {
+	t.Parallel()
+	calm := hostile(t, serves(&paths{}, map[string]int{"/apis/a.example.com/v1": 100, "/apis/b.example.com/v1": 1}))
+	crowded := boundTo("crowded", calm, guard.NewPace(1, 1<<10))
+	_, err := crowded.MapperFor(t.Context()).RESTMapping(thing("a.example.com"), "v1")
+	require.NoError(t, err, "at first it may read")
+
+	short, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	_, err = crowded.MapperFor(short).RESTMapping(thing("b.example.com"), "v1")
+	require.ErrorContains(t, err, "read at a pace")
+	client, err := crowded.DiscoveryFor(short)
+	require.NoError(t, err)
+	_, err = client.ServerResourcesForGroupVersion("b.example.com/v1")
+	require.ErrorContains(t, err, "read at a pace")
+	_, err = calm.MapperFor(t.Context()).RESTMapping(thing("b.example.com"), "v1")
+	require.NoError(t, err)
+	_, err = crowded.MapperFor(t.Context()).RESTMapping(thing("b.example.com"), "v1")
+	require.NoError(t, err, "what somebody else has asked for waits for nothing")
+}
+
+func TestAVersionThatIsNotAnsweredHoldsUpItsNamespaceAlone(t *testing.T) {
+	t.Parallel()
+	asked, kinds := make(chan struct{}), serves(&paths{}, map[string]int{"/apis/a.example.com/v1": 1})
+	calm := hostile(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/apis/silent.example.com/v1" {
+			close(asked)
+			<-r.Context().Done()
+			return
+		}
+		kinds(w, r)
+	})
+	waits, stop := context.WithCancel(t.Context())
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	defer stop()
+	waiting.Go(func() {
+		_, _ = boundTo("crowded", calm, nil).MapperFor(waits).RESTMapping(thing("silent.example.com"), "v1")
+	})
+	<-asked
+	_, err := calm.MapperFor(t.Context()).RESTMapping(thing("a.example.com"), "v1")
+	require.NoError(t, err)
+}
+
+// Applies and deletions go on where a cluster has more kinds than are read.
+func TestTooManyKindsHoldUpNothingElse(t *testing.T) {
+	t.Parallel()
+	kinds := serves(&paths{}, map[string]int{"/api/v1": 1, "/apis/larger.example.com/v1": 6_000})
+	cluster := hostile(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/v1/namespaces/kube-system" {
+			answerJSON(w, `{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "kube-system"}}`)
+			return
+		}
+		kinds(w, r)
+	})
+	_, err := cluster.MapperFor(t.Context()).RESTMapping(thing("larger.example.com"), "v1")
+	require.ErrorIs(t, err, guard.ErrLarge)
+	_, err = cluster.MapperFor(t.Context()).RESTMapping(thing(""), "v1")
+	require.NoError(t, err)
+	_, err = cluster.metadata.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Get(t.Context(), "kube-system", metav1.GetOptions{})
+	require.NoError(t, err)
+}
+
+// The name of the new kind is that of a resource which was there before.
+func TestANewKindIsFoundThoughAnotherResourceHasItsName(t *testing.T) {
+	t.Parallel()
+	served := []metav1.APIResource{{Name: "settings", Kind: "Setting"}}
+	cluster := hostile(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, APIResources: served})
+	})
+	ask := func(kind string) error {
+		_, err := cluster.MapperFor(t.Context()).RESTMapping(schema.GroupKind{Group: "a.example.com", Kind: kind}, "v1")
+		return err
+	}
+	require.NoError(t, ask("Setting"))
+	require.True(t, meta.IsNoMatchError(ask("Settings")))
+	served = append(served, metav1.APIResource{Name: "settingses", Kind: "Settings"})
+	require.NoError(t, ask("Settings"))
 }
 
 func TestAnAnswerComesFromFewKindsWhereAllHaveOneName(t *testing.T) {

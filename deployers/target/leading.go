@@ -87,8 +87,10 @@ func (s *search) look(ctx context.Context, target *v1alpha1.Target) error {
 	}
 	s.seen[opened] = true
 	cluster, err := opened.named(ctx, target)
-	if err == nil {
-		s.found = append(s.found, cluster)
+	if err != nil {
+		return err
 	}
-	return err
+	s.clients.bind(cluster, opened, target.Namespace)
+	s.found = append(s.found, cluster)
+	return nil
 }

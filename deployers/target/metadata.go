@@ -47,7 +47,7 @@ func (c *Cluster) FollowMetadata(ctx context.Context, stream MetadataStream, han
 	if err != nil {
 		return err
 	}
-	ctx = guard.WithPace(ctx, c.pace)
+	ctx = guard.WithPace(ctx, c.paces.watches)
 	version, err := listMetadata(ctx, resource, stream.Selector, handler)
 	if err != nil {
 		return err

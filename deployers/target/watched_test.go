@@ -183,7 +183,7 @@ func TestWatchesThatAreNotReadFillNoMemory(t *testing.T) {
 
 // followAll follows ConfigMaps of a namespace in many watches, at a slow pace, and counts their events.
 func followAll(t *testing.T, cluster *Cluster, handled *atomic.Int64) {
-	cluster.pace = guard.NewPace(1<<20, 4<<20)
+	cluster.paces.watches = guard.NewPace(1<<20, 4<<20)
 	for range 20 {
 		go func() {
 			_ = cluster.FollowMetadata(t.Context(), configMapStream, MetadataHandler{Opened: func() {}, Deleted: func(*metav1.PartialObjectMetadata) {},
@@ -253,7 +253,7 @@ func TestManyObjectsAreReadAtOnce(t *testing.T) {
 		}
 		answerJSON(w, `{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": {"resourceVersion": "1", "continue": "`+more+`"}, `+page)
 	})
-	cluster.pace = guard.NewPace(guard.PaceRate, guard.PaceBurst)
+	cluster.paces.watches = guard.NewPace(guard.PaceRate, guard.PaceBurst)
 	began, all, handled := time.Now(), make(chan struct{}), 0
 	go func() {
 		_ = cluster.FollowMetadata(t.Context(), configMapStream, MetadataHandler{Opened: func() {}, Deleted: func(*metav1.PartialObjectMetadata) {},
@@ -271,6 +271,6 @@ func TestManyObjectsAreReadAtOnce(t *testing.T) {
 func TestNamespacesHavePacesOfTheirOwn(t *testing.T) {
 	clients, err := New(Options{})
 	require.NoError(t, err)
-	assert.Same(t, clients.paceOf("one"), clients.paceOf("one"))
-	assert.NotSame(t, clients.paceOf("one"), clients.paceOf("other"))
+	assert.Same(t, clients.pacesOf("one").watches, clients.pacesOf("one").watches)
+	assert.NotSame(t, clients.pacesOf("one").watches, clients.pacesOf("other").watches)
 }

@@ -55,7 +55,9 @@ func (g *guard) guarded(ctx context.Context, cancel context.CancelCauseFunc, kin
 	case oneAnswer:
 		guarded.left, guarded.exceeded = min(g.limits.one, g.limits.Answer), g.noteEndless
 	case discoveryAnswer:
-		guarded.left, guarded.exceeded = g.limits.discovery, g.noteEndless
+		guarded.left, guarded.isAboutKinds = g.limits.discovery, true
+	case versionAnswer:
+		guarded.left, guarded.isAboutKinds = g.limits.version, true
 	}
 	if response.StatusCode < 300 && kind.isObject() && isJSON(response.Header.Get("Content-Type")) {
 		guarded.scan = &kindScan{}
@@ -79,8 +81,9 @@ type body struct {
 	events   *events
 	hadLarge bool
 	// pace is what reading keeps to; nil for none. end gives back the place in it; nil for none.
-	pace *Pace
-	end  func()
+	pace         *Pace
+	end          func()
+	isAboutKinds bool
 	// scan looks for the kind in JSON documents; nil for other answers.
 	scan *kindScan
 
@@ -126,7 +129,11 @@ func (b *body) Read(into []byte) (int, error) {
 }
 
 func (b *body) count(read []byte) {
-	b.pace.charge(len(read))
+	if b.isAboutKinds {
+		b.pace.charge(costOfKinds(read))
+	} else {
+		b.pace.charge(len(read))
+	}
 	b.left -= int64(len(read))
 	if b.events != nil {
 		read = b.countEvents(read)

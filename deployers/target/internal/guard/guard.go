@@ -24,8 +24,9 @@ type Limits struct {
 	Header time.Duration
 	// Body is the time for the rest of an answer that is no watch.
 	Body time.Duration
-	// Answer, one, discovery and Event are the largest answer, answer that is one object, answer of the discovery, and event of a watch in bytes.
-	Answer, one, discovery, Event int64
+	// Answer, one, discovery, version and Event are the largest answer, answer that is one object, answer of the discovery, answer about one version of an API
+	// group, and event of a watch in bytes.
+	Answer, one, discovery, version, Event int64
 	// Together is what all answers may cost that are read at a time.
 	Together *allowance
 }
@@ -33,7 +34,8 @@ type Limits struct {
 // DefaultLimits returns the limits of a process. What limits all answers together is shared by those who share the result.
 func DefaultLimits() Limits {
 	return Limits{
-		Header: 30 * time.Second, Body: 60 * time.Second, Answer: MaxTogether, one: 8 << 20, discovery: 2 << 20, Event: 16 << 20, Together: NewAllowance(MaxTogether),
+		Header: 30 * time.Second, Body: 60 * time.Second, Answer: MaxTogether, one: 8 << 20, discovery: 2 << 20, version: 512 << 10, Event: 16 << 20,
+		Together: NewAllowance(MaxTogether),
 	}
 }
 
@@ -56,7 +58,7 @@ type guard struct {
 	// actingAs is the user that the credentials impersonate; empty for none.
 	actingAs string
 
-	// answered is when the server last answered, silentUntil until when it is not asked again, and endlessUntil the same after an answer larger than those of
+	// answered is when the server last answered, silentUntil until when it is not asked again, and endlessUntil the same after an object larger than those of
 	// API servers, in nanoseconds.
 	answered, silentUntil, endlessUntil atomic.Int64
 }
@@ -86,11 +88,20 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 		end()
 		return nil, err
 	}
-	if guarded, isGuarded := response.Body.(*body); isGuarded {
-		guarded.end = sync.OnceFunc(end)
-	} else {
+	guarded, isGuarded := response.Body.(*body)
+	if !isGuarded {
 		end()
+		return response, nil
 	}
+	if guarded.isAboutKinds {
+		guarded.late.Stop()
+		if end, err = guarded.pace.beginKinds(request.Context()); err != nil {
+			_ = guarded.Close() // nobody reads on
+			return nil, err
+		}
+		guarded.late.Reset(g.limits.Body)
+	}
+	guarded.end = sync.OnceFunc(end)
 	return response, nil
 }
 
@@ -175,7 +186,7 @@ func (g *guard) explain(kind answerKind, response *http.Response) error {
 		refused.ErrStatus.Message = fmt.Sprintf("%s; the credentials of the Target may not act as %s: give them the right to impersonate it there, "+
 			"or correct spec.serviceAccountName", refused.ErrStatus.Message, g.actingAs)
 		return refused
-	case kind == discoveryAnswer:
+	case kind.isAboutKinds():
 		return refused
 	}
 	return nil
@@ -203,12 +214,17 @@ const (
 	anyAnswer answerKind = iota
 	objectAnswer
 	oneAnswer
+	// discoveryAnswer is about several API groups, versionAnswer about one version of one.
 	discoveryAnswer
+	versionAnswer
 	watchAnswer
 )
 
 // isObject reports whether the answer has to be one or several Kubernetes objects.
 func (k answerKind) isObject() bool { return k != anyAnswer }
+
+// isAboutKinds reports whether the answer says which kinds there are.
+func (k answerKind) isAboutKinds() bool { return k == discoveryAnswer || k == versionAnswer }
 
 func (g *guard) kindOf(request *http.Request) answerKind {
 	path, _ := strings.CutPrefix(request.URL.Path, strings.TrimRight(g.prefix, "/"))
@@ -223,8 +239,10 @@ func (g *guard) kindOf(request *http.Request) answerKind {
 		return anyAnswer
 	}
 	switch watch := request.URL.Query().Get("watch"); {
-	case len(segments) <= root:
+	case len(segments) < root:
 		return discoveryAnswer
+	case len(segments) == root:
+		return versionAnswer
 	case watch == "true" || watch == "1":
 		return watchAnswer
 	case isRaw(segments[root:]):

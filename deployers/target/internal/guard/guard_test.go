@@ -15,7 +15,7 @@ import (
 func TestKindOfAnswers(t *testing.T) {
 	g := &guard{prefix: "/k8s/clusters/c-1/"}
 	for request, want := range map[string]answerKind{
-		"/api": discoveryAnswer, "/apis": discoveryAnswer, "/api/v1": discoveryAnswer, "/apis/apps/v1": discoveryAnswer, "/apis/apps": discoveryAnswer,
+		"/api": discoveryAnswer, "/apis": discoveryAnswer, "/api/v1": versionAnswer, "/apis/apps/v1": versionAnswer, "/apis/apps": discoveryAnswer,
 		"/version": anyAnswer, "/openapi/v3": anyAnswer, "/healthz": anyAnswer, "/api/v1/namespaces/n/pods/p/log": anyAnswer,
 		"/api/v1/namespaces/n/services/s/proxy/x": anyAnswer, "/api/v1/namespaces/log": oneAnswer, "/api/v1/namespaces/n/configmaps/x": oneAnswer,
 		"/api/v1/pods?watch=true": watchAnswer, "/apis/apps/v1/deployments?watch=1": watchAnswer, "/apis/apps/v1/deployments?watch=false": objectAnswer,

@@ -4,8 +4,10 @@
 package guard
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -14,26 +16,33 @@ import (
 const (
 	// PaceRate and PaceBurst are how many bytes of answers are read for one namespace, in a second and at once.
 	PaceRate, PaceBurst = 2 << 20, 8 << 20
+	// KindsRate and KindsBurst are what answers about kinds may cost one namespace, in a second and at once: their bytes, and what valuesCost and objectCost say.
+	KindsRate, KindsBurst = 16 << 20, 32 << 20
+	// valuesCost and objectCost are what a value, and an object beyond that, cost in an answer about kinds: decoded, the shortest take as much memory.
+	valuesCost, objectCost = 64, 192
 	// requestCost and eventCost are what a request, and an event of a watch, cost beyond their bytes: what it takes to decode and handle one.
 	requestCost, eventCost = 16 << 10, 4 << 10
-	// pacedLists is how many lists are read for one namespace at a time.
-	pacedLists = 16
+	// pacedLists and pacedKinds are how many lists, and answers about kinds, are read for one namespace at a time.
+	pacedLists, pacedKinds = 16, 4
 )
 
 // Pace bounds what is read of the servers of one namespace: who sends faster is read slowly. Nil bounds nothing. It is safe for concurrent use.
 type Pace struct {
-	tokens *rate.Limiter
-	lists  chan struct{}
+	tokens       *rate.Limiter
+	lists, kinds chan struct{}
 }
 
 // NewPace returns a pace that has read nothing yet, of so many bytes in a second, and at once.
 func NewPace(perSecond, burst int) *Pace {
-	return &Pace{tokens: rate.NewLimiter(rate.Limit(perSecond), burst), lists: make(chan struct{}, pacedLists)}
+	return &Pace{
+		tokens: rate.NewLimiter(rate.Limit(perSecond), burst), lists: make(chan struct{}, pacedLists), kinds: make(chan struct{}, pacedKinds),
+	}
 }
 
 type paceKey struct{}
 
-// WithPace makes the requests with the returned context keep to a pace: lists wait before they are sent, watches before each part of the answer.
+// WithPace makes the requests with the returned context keep to a pace: lists wait before they are sent, watches before each part of the answer, and answers
+// about kinds before they are read, so that a server that does not answer holds up nobody.
 func WithPace(ctx context.Context, pace *Pace) context.Context {
 	return context.WithValue(ctx, paceKey{}, pace)
 }
@@ -60,17 +69,36 @@ func (p *Pace) wait(ctx context.Context) error {
 
 // begin waits until one more request may be sent. The returned function ends it.
 func (p *Pace) begin(ctx context.Context, kind answerKind) (end func(), err error) {
-	end = func() {}
-	if p == nil {
-		return end, nil
+	switch {
+	case p == nil || kind.isAboutKinds():
+		return func() {}, nil
+	case kind == watchAnswer:
+		return p.enter(ctx, nil)
 	}
-	if kind != watchAnswer {
+	return p.enter(ctx, p.lists)
+}
+
+// beginKinds waits until one more answer about kinds may be read. The returned function ends it.
+func (p *Pace) beginKinds(ctx context.Context) (end func(), err error) {
+	if p == nil {
+		return func() {}, nil
+	}
+	if end, err = p.enter(ctx, p.kinds); err != nil {
+		return end, fmt.Errorf("what targets of the namespace say about their kinds is read at a pace, and it was not the turn of this answer in time: %w", err)
+	}
+	return end, nil
+}
+
+// enter takes one of so many places, none where places is nil, and waits until what was read before is paid.
+func (p *Pace) enter(ctx context.Context, places chan struct{}) (end func(), err error) {
+	end = func() {}
+	if places != nil {
 		select {
-		case p.lists <- struct{}{}:
+		case places <- struct{}{}:
 		case <-ctx.Done():
 			return end, context.Cause(ctx)
 		}
-		end = func() { <-p.lists }
+		end = func() { <-places }
 	}
 	if err := p.wait(ctx); err != nil {
 		end()
@@ -78,4 +106,9 @@ func (p *Pace) begin(ctx context.Context, kind answerKind) (end func(), err erro
 	}
 	p.charge(requestCost)
 	return end, nil
+}
+
+// costOfKinds returns what a part of an answer about kinds costs.
+func costOfKinds(part []byte) int {
+	return len(part) + valuesCost*bytes.Count(part, []byte(",")) + objectCost*bytes.Count(part, []byte("{"))
 }
