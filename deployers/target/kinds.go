@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
@@ -106,9 +105,6 @@ func (k *kinds) ask(ctx context.Context, owner string, pace *guard.Pace, questio
 // meant returns the kinds of a version of a group that a name may mean, none where there is no such version. All kinds of the version are kept in memory,
 // which counts for the owner. Former is what was meant until now and is not right, so that the cluster has to be asked.
 func (k *kinds) meant(ctx context.Context, owner string, pace *guard.Pace, version schema.GroupVersion, name string, former []servedKind) ([]servedKind, error) {
-	if !canBeServed(version) {
-		return nil, nil
-	}
 	var found []servedKind
 	err := k.ask(ctx, owner, pace, func(client discovery.DiscoveryInterface) error {
 		if found = k.remembered(owner, version, name); len(found) > 0 && !slices.Equal(found, former) {
@@ -128,11 +124,6 @@ func (k *kinds) meant(ctx context.Context, owner string, pace *guard.Pace, versi
 		return nil
 	})
 	return found, err
-}
-
-// canBeServed reports whether an API server can serve a version of a group with these names, which are part of a path.
-func canBeServed(version schema.GroupVersion) bool {
-	return len(validation.IsDNS1035Label(version.Version)) == 0 && (version.Group == "" || len(validation.IsDNS1123Subdomain(version.Group)) == 0)
 }
 
 func (k *kinds) remembered(owner string, version schema.GroupVersion, name string) []servedKind {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -147,7 +146,7 @@ func (o *operation) useCapabilities(request Request) {
 
 // mayAskForKinds reports whether what is rendered may depend on the kinds of the cluster: the chart can render a text of its values as a template.
 func (r Request) mayAskForKinds() bool {
-	return r.Chart.dynamic || strings.Contains(fmt.Sprint(r.Values), "APIVersions")
+	return r.Chart.dynamic || rendering.AsksForKinds(fmt.Append(nil, r.Values))
 }
 
 func (e *Engine) stateOf(cluster *target.Cluster) *clusterState {

@@ -71,23 +71,18 @@ func (w *worker) describe(chart *helmchart.Chart) {
 	w.product.IsDynamic, w.product.HasDefinitions = isDynamic(chart), len(chart.CRDObjects()) > 0
 }
 
-// isDynamic reports whether the chart asks for API versions, brings kinds that its own templates may then use, or renders texts as templates that are not its
-// own: what they ask for is not known.
+// isDynamic reports whether the chart may ask for API versions, or brings kinds that its own templates may then use.
 func isDynamic(chart *helmchart.Chart) bool {
 	if len(chart.CRDObjects()) > 0 {
 		return true
 	}
-	for _, template := range chart.Templates {
-		if bytes.Contains(template.Data, []byte("APIVersions")) || capabilities.Match(template.Data) {
-			return true
-		}
-	}
-	for _, file := range slices.Concat(chart.Raw, chart.Files) {
-		if bytes.Contains(file.Data, []byte("APIVersions")) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(chart.Dependencies(), isDynamic)
+	asks := func(file *helmchart.File) bool { return AsksForKinds(file.Data) }
+	return slices.ContainsFunc(chart.Raw, asks) || slices.ContainsFunc(chart.Dependencies(), isDynamic)
+}
+
+// AsksForKinds reports whether a text that is rendered as a template may ask for API versions.
+func AsksForKinds(text []byte) bool {
+	return bytes.Contains(text, []byte("APIVersions")) || capabilities.Match(text)
 }
 
 // capabilities finds where a template hands on all that is known of a cluster.

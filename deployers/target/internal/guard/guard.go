@@ -99,7 +99,7 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 			_ = guarded.Close() // nobody reads on
 			return nil, err
 		}
-		guarded.late.Reset(g.limits.Body)
+		guarded.late.Reset(min(kindsTime, g.limits.Body))
 	}
 	guarded.end = sync.OnceFunc(end)
 	return response, nil
@@ -159,7 +159,8 @@ func (g *guard) admit(ctx context.Context, cancel context.CancelCauseFunc, kind 
 	if response.StatusCode == http.StatusSwitchingProtocols {
 		return nil
 	}
-	if response.StatusCode < 300 && kind.isObject() && !isKubernetes(response.Header.Get("Content-Type")) {
+	contentType := response.Header.Get("Content-Type")
+	if response.StatusCode < 300 && (kind.isObject() && !isKubernetes(contentType) || kind.isAboutKinds() && !isJSON(contentType)) {
 		return ErrForeign
 	}
 	response.Body = g.guarded(ctx, cancel, kind, response)

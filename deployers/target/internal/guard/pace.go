@@ -7,7 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -24,7 +24,12 @@ const (
 	requestCost, eventCost = 16 << 10, 4 << 10
 	// pacedLists and pacedKinds are how many lists, and answers about kinds, are read for one namespace at a time.
 	pacedLists, pacedKinds = 16, 4
+	// kindsPatience is how long an answer about kinds waits for its turn, and kindsTime how long it may take then, in which others wait.
+	kindsPatience, kindsTime = 20 * time.Second, 10 * time.Second
 )
+
+// ErrPaced says that an answer about kinds was given up because a namespace had too many of them.
+var ErrPaced = errors.New("what the targets of a namespace say about their kinds is read at a pace, and it was not the turn of this answer in time")
 
 // Pace bounds what is read of the servers of one namespace: who sends faster is read slowly. Nil bounds nothing. It is safe for concurrent use.
 type Pace struct {
@@ -83,10 +88,13 @@ func (p *Pace) beginKinds(ctx context.Context) (end func(), err error) {
 	if p == nil {
 		return func() {}, nil
 	}
-	if end, err = p.enter(ctx, p.kinds); err != nil {
-		return end, fmt.Errorf("what targets of the namespace say about their kinds is read at a pace, and it was not the turn of this answer in time: %w", err)
+	waiting, cancel := context.WithTimeout(ctx, kindsPatience)
+	defer cancel()
+	end, err = p.enter(waiting, p.kinds)
+	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
+		return end, ErrPaced
 	}
-	return end, nil
+	return end, err
 }
 
 // enter takes one of so many places, none where places is nil, and waits until what was read before is paid.

@@ -30,7 +30,7 @@ func TestAnswersAboutKindsWaitWhereTheyAreRead(t *testing.T) {
 		ends = append(ends, end)
 	}
 	_, err := pace.beginKinds(ended)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, err, ErrPaced)
 	ends[0]()
 	_, err = pace.beginKinds(t.Context())
 	require.NoError(t, err)

@@ -20,8 +20,8 @@ const (
 	idleTimeout    = 90 * time.Second
 	idlePerCluster = 25
 	maxHeaderBytes = 256 << 10
-	// watchWindow is how many bytes of a watch a server may send that nobody has read.
-	watchWindow = 64 << 10
+	// watchWindow and answerWindow are how many bytes of a watch, and of another answer, a server may send that nobody has read.
+	watchWindow, answerWindow = 64 << 10, 256 << 10
 )
 
 // Anywhere opens connections to the landscaper cluster, whose address the operator chose.
@@ -34,11 +34,11 @@ func ToTenants(publicOnly bool) address.Dial { return address.Dialing(publicOnly
 
 // New returns what sends requests over connections of its own.
 func New(config *rest.Config, dial address.Dial, limits Limits) (http.RoundTripper, error) {
-	pool, err := newPool(config, dial)
+	pool, err := newPool(config, dial, answerWindow)
 	if err != nil {
 		return nil, err
 	}
-	watches, err := newPool(config, dial, func(t *http.Transport) { t.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: watchWindow} })
+	watches, err := newPool(config, dial, watchWindow)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func New(config *rest.Config, dial address.Dial, limits Limits) (http.RoundTripp
 
 // newPool returns the connection pool of a configuration. Every address is judged when it is dialled, after names were resolved; the
 // address of a proxy as well.
-func newPool(config *rest.Config, dial address.Dial, adjust ...func(*http.Transport)) (*http.Transport, error) {
+func newPool(config *rest.Config, dial address.Dial, window int) (*http.Transport, error) {
 	trust, err := rest.TLSConfigFor(config)
 	if err != nil {
 		return nil, err
@@ -57,10 +57,7 @@ func newPool(config *rest.Config, dial address.Dial, adjust ...func(*http.Transp
 	pool := &http.Transport{
 		Proxy: config.Proxy, DialContext: dial, TLSClientConfig: trust, DisableCompression: config.DisableCompression,
 		TLSHandshakeTimeout: dialTimeout, IdleConnTimeout: idleTimeout, MaxIdleConnsPerHost: idlePerCluster,
-		MaxResponseHeaderBytes: maxHeaderBytes,
-	}
-	for _, change := range adjust {
-		change(pool)
+		MaxResponseHeaderBytes: maxHeaderBytes, HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: window},
 	}
 	return utilnet.SetTransportDefaults(pool), nil
 }

@@ -5,13 +5,17 @@
 package listing
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/discovery"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
@@ -22,6 +26,8 @@ const (
 	MostVersions = 2000
 	// VersionsAtOnce is how many of them at a time.
 	VersionsAtOnce = 8
+	// MostKinds is how many kinds they may have together, subresources included, and mostFailed how many of the versions may have none.
+	MostKinds, mostFailed = 50_000, 200
 )
 
 // Client is a client of the discovery that asks for all that a cluster serves in one answer, and for one version of a group after the other where that is too
@@ -47,6 +53,20 @@ func (c *Client) GroupsAndMaybeResources() (
 	return groups, resources, failed, nil
 }
 
+// canBeServed reports whether an API server can serve a version of a group with these names, which are part of a path.
+func canBeServed(version schema.GroupVersion) bool {
+	return len(validation.IsDNS1035Label(version.Version)) == 0 && (version.Group == "" || len(validation.IsDNS1123Subdomain(version.Group)) == 0)
+}
+
+// ServerResourcesForGroupVersion returns the kinds of a version of a group.
+func (c *Client) ServerResourcesForGroupVersion(version string) (*metav1.APIResourceList, error) {
+	parsed, err := schema.ParseGroupVersion(version)
+	if err != nil || !canBeServed(parsed) {
+		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "versions of API groups"}, version)
+	}
+	return c.DiscoveryClient.ServerResourcesForGroupVersion(version)
+}
+
 // ServerGroups returns the groups, without a request for their kinds.
 func (c *Client) ServerGroups() (*metav1.APIGroupList, error) { return c.WithLegacy().ServerGroups() }
 
@@ -55,6 +75,8 @@ func (c *Client) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIRe
 	return discovery.ServerGroupsAndResources(c)
 }
 
+// eachVersion asks for the kinds of each version of some groups. Versions that the API server says it cannot serve now have none; any other error is that of
+// all, so that nobody takes what was not read for what is not there.
 func (c *Client) eachVersion(groups *metav1.APIGroupList) (map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
 	var versions []schema.GroupVersion
 	for _, group := range groups.Groups {
@@ -67,21 +89,47 @@ func (c *Client) eachVersion(groups *metav1.APIGroupList) (map[schema.GroupVersi
 	}
 	resources, failed := map[schema.GroupVersion]*metav1.APIResourceList{}, map[schema.GroupVersion]error{}
 	var mu sync.Mutex
-	var all errgroup.Group
+	kinds := 0
+	all, ctx := errgroup.WithContext(context.Background())
 	all.SetLimit(VersionsAtOnce)
 	for _, version := range versions {
 		all.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
 			list, err := c.ServerResourcesForGroupVersion(version.String())
 			mu.Lock()
 			defer mu.Unlock()
-			if err != nil {
-				failed[version] = err
-			} else {
+			switch {
+			case err == nil:
 				resources[version] = list
+				kinds += len(list.APIResources)
+			case isOwnTrouble(err):
+				failed[version] = err
+			default:
+				return fmt.Errorf("ask for the kinds of %s: %w", version, err)
+			}
+			if kinds > MostKinds || len(failed) > mostFailed {
+				return fmt.Errorf("%w: more than %d kinds, or more than %d versions of API groups without any", guard.ErrLarge, MostKinds, mostFailed)
 			}
 			return nil
 		})
 	}
-	_ = all.Wait() // failed has them
+	if err := all.Wait(); err != nil {
+		return nil, nil, err
+	}
+	if len(resources) == 0 && len(failed) > 0 { // the library would ask for all of them once more, at once
+		return nil, nil, fmt.Errorf("none of the %d versions of API groups that the server names is served: %w", len(failed), failed[versions[0]])
+	}
 	return resources, failed, nil
+}
+
+// isOwnTrouble reports whether an API server has answered that it does not serve a version now.
+func isOwnTrouble(err error) bool {
+	answer, isAnswer := errors.AsType[*apierrors.StatusError](err)
+	if !isAnswer {
+		return false
+	}
+	code := answer.ErrStatus.Code
+	return code == http.StatusForbidden || code == http.StatusNotFound || code >= http.StatusInternalServerError
 }
