@@ -38,7 +38,8 @@ func run(t *testing.T, workers int, takes func(item string) time.Duration) *benc
 	for range workers + spare(workers) {
 		go b.work(takes)
 	}
-	t.Cleanup(func() { b.ShutDown(); in(time.Hour) })
+	// The library hands an item over to nobody, for good, where the queue is shut down at that moment.
+	t.Cleanup(func() { in(0); b.ShutDown(); in(time.Hour) })
 	return b
 }
 
