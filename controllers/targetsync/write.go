@@ -75,19 +75,21 @@ func (w writer) write(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// ended stops a sync whose TargetSync is deleted meanwhile, or gone: thousands of clusters take minutes. What is left to do comes with that event.
+// ended stops a sync whose TargetSync is deleted meanwhile: thousands of clusters take minutes. The event of the deletion starts the sync that cleans up. One
+// that is gone, or was made anew under its name, counts as deleted: nothing is written to it.
 func (w writer) ended(ctx context.Context, s *scope) error {
 	now := &v1alpha1.TargetSync{}
 	err := w.Get(ctx, client.ObjectKeyFromObject(s.sync), now)
-	if apierrors.IsNotFound(err) || err == nil && now.UID != s.sync.UID {
-		now.DeletionTimestamp = &metav1.Time{Time: s.now}
-	} else if err != nil {
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && now.UID != s.sync.UID:
+		s.sync.DeletionTimestamp = &metav1.Time{Time: s.now}
+	case err != nil:
 		return err
-	}
-	if now.DeletionTimestamp.IsZero() {
+	case now.DeletionTimestamp.IsZero():
 		return nil
+	default:
+		s.sync.DeletionTimestamp = now.DeletionTimestamp
 	}
-	s.sync.DeletionTimestamp = now.DeletionTimestamp
 	return kit.ErrStop
 }
 

@@ -60,8 +60,11 @@ func (s servedKind) isMeant(name string) bool {
 type kinds struct {
 	config *rest.Config
 	next   http.RoundTripper
-	mu     sync.Mutex
-	turns  map[string]chan struct{}
+
+	mu sync.Mutex
+	// turns has a semaphore for each namespace, guarded by mu.
+	turns map[string]chan struct{}
+
 	// known has what was asked for before, under the digest of what the cluster is reached with: who opens it anew finds it again.
 	known   *servedVersions
 	cluster digest
@@ -71,7 +74,7 @@ func newKinds(config *rest.Config, pool *http.Client, known *servedVersions) *ki
 	return &kinds{config: config, next: pool.Transport, known: known, turns: map[string]chan struct{}{}}
 }
 
-// turnOf returns what is held by the question of a namespace that is being answered: nobody waits for somebody else, who may reach the same cluster.
+// turnOf returns the semaphore of a namespace. Namespaces that reach the same cluster do not wait for each other.
 func (k *kinds) turnOf(owner string) chan struct{} {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -102,13 +105,13 @@ func (k *kinds) ask(ctx context.Context, owner string, pace *guard.Pace, questio
 	return question(&listing.Client{DiscoveryClient: client})
 }
 
-// meant returns the kinds of a version of a group that a name may mean, none where there is no such version. All kinds of the version are kept in memory,
-// which counts for the owner. Former is what was meant until now and is not right, so that the cluster has to be asked.
+// meant asks the cluster for the kinds of a version of a group that a name may mean, none where there is no such version. All kinds of the version are kept in
+// memory, which counts for the owner. Former are those that were known before; where others are known by now, another question has been answered meanwhile.
 func (k *kinds) meant(ctx context.Context, owner string, pace *guard.Pace, version schema.GroupVersion, name string, former []servedKind) ([]servedKind, error) {
 	var found []servedKind
 	err := k.ask(ctx, owner, pace, func(client discovery.DiscoveryInterface) error {
 		if found = k.remembered(owner, version, name); len(found) > 0 && !slices.Equal(found, former) {
-			return nil // somebody else has asked meanwhile
+			return nil
 		}
 		list, err := client.ServerResourcesForGroupVersion(version.String())
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -150,7 +153,7 @@ func kindsIn(list *metav1.APIResourceList) (served []servedKind) {
 			served = append(served, servedKind{resource.Kind, resource.Name, resource.SingularName, resource.Namespaced})
 		}
 	}
-	return slices.Clone(served) // without what append has left free
+	return slices.Clone(served) // append allocates up to twice as much, which would stay in memory
 }
 
 // mapperOf returns a mapper that knows some kinds of a version of a group.
@@ -216,7 +219,7 @@ func (e *ending) RoundTrip(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go find the connection pool underneath.
 func (e *ending) WrappedRoundTripper() http.RoundTripper { return e.next }
 
-// inVersion answers a question about a name in a version of a group. The cluster is asked where nothing that it is known to serve is the answer.
+// inVersion answers a question about a name in a version of a group. The cluster is asked where the kinds that are known do not answer it.
 func inVersion[T any](b *boundMapper, version schema.GroupVersion, name string, question func(meta.RESTMapper) (T, error)) (answer T, err error) {
 	former := b.kinds.remembered(b.owner, version, name)
 	if len(former) > 0 {

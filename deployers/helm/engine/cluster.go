@@ -52,7 +52,7 @@ func (s *clusterState) learn(capabilities *chartutil.Capabilities) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept := *capabilities
-	kept.APIVersions = chartutil.DefaultVersionSet // no chart that asks for them gets these
+	kept.APIVersions = chartutil.DefaultVersionSet // what is remembered is only for charts that do not ask for them
 	s.capabilities, s.asOf = &kept, time.Now()
 }
 
@@ -144,7 +144,7 @@ func (o *operation) useCapabilities(request Request) {
 	}
 }
 
-// mayAskForKinds reports whether what is rendered may depend on the kinds of the cluster: the chart can render a text of its values as a template.
+// mayAskForKinds reports whether what is rendered may depend on the kinds of the cluster. A chart can render texts of its values as templates.
 func (r Request) mayAskForKinds() bool {
 	return r.Chart.dynamic || rendering.AsksForKinds(fmt.Append(nil, r.Values))
 }

@@ -105,6 +105,9 @@ func (e *Engine) Values(ctx context.Context, request Request) (map[string]any, e
 
 // learnCapabilities finds out what the cluster can do, unless that is known and the chart cannot tell the difference.
 func (o *operation) learnCapabilities(request Request) error {
+	if o.Capabilities != nil {
+		return nil
+	}
 	o.useCapabilities(request)
 	if o.Capabilities != nil {
 		return nil

@@ -80,10 +80,10 @@ func isDynamic(chart *helmchart.Chart) bool {
 	return slices.ContainsFunc(chart.Raw, asks) || slices.ContainsFunc(chart.Dependencies(), isDynamic)
 }
 
-// AsksForKinds reports whether a text that is rendered as a template may ask for API versions.
+// AsksForKinds reports whether a text asks for API versions if it is rendered as a template.
 func AsksForKinds(text []byte) bool {
 	return bytes.Contains(text, []byte("APIVersions")) || capabilities.Match(text)
 }
 
-// capabilities finds where a template hands on all that is known of a cluster.
+// capabilities finds .Capabilities as a whole, as in toYaml .Capabilities, and not one of its fields.
 var capabilities = regexp.MustCompile(`\.Capabilities([^.\w]|$)`)

@@ -129,11 +129,11 @@ func (b *body) Read(into []byte) (int, error) {
 }
 
 func (b *body) count(read []byte) {
+	cost := len(read)
 	if b.isAboutKinds {
-		b.pace.charge(costOfKinds(read))
-	} else {
-		b.pace.charge(len(read))
+		cost = costOfKinds(read)
 	}
+	b.pace.charge(cost)
 	b.left -= int64(len(read))
 	if b.events != nil {
 		read = b.countEvents(read)

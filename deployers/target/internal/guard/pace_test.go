@@ -37,8 +37,7 @@ func TestAnswersAboutKindsWaitWhereTheyAreRead(t *testing.T) {
 }
 
 func TestShortValuesCostWhatTheyTakeDecoded(t *testing.T) {
-	const item = unsafe.Sizeof(metav1.APIResource{})
-	for text, values := range map[string]int{"{},": 1, `{"responseKind":{}},`: 1} {
-		assert.GreaterOrEqual(t, costOfKinds([]byte(text)), values*int(item), text)
-	}
+	const kind = int(unsafe.Sizeof(metav1.APIResource{}))
+	assert.GreaterOrEqual(t, costOfKinds([]byte("{},")), kind)
+	assert.GreaterOrEqual(t, 3*costOfKinds([]byte("null,")), kind)
 }

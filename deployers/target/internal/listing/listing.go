@@ -26,12 +26,12 @@ const (
 	MostVersions = 2000
 	// VersionsAtOnce is how many of them at a time.
 	VersionsAtOnce = 8
-	// MostKinds is how many kinds they may have together, subresources included, and mostFailed how many of the versions may have none.
+	// MostKinds is how many kinds they may have together, subresources included, and mostFailed for how many of them the server may answer with an error.
 	MostKinds, mostFailed = 50_000, 200
 )
 
-// Client is a client of the discovery that asks for all that a cluster serves in one answer, and for one version of a group after the other where that is too
-// large or the API server is older than Kubernetes 1.27. The library sends a request for each version at once then, however many a server names.
+// Client is a discovery client that asks for all that a cluster serves in one answer (aggregated discovery). Where that is too large, or the API server is older
+// than Kubernetes 1.27, it asks for one version of a group after another, a few at a time; client-go would ask for all of them at once.
 type Client struct{ *discovery.DiscoveryClient }
 
 var _ discovery.AggregatedDiscoveryInterface = &Client{}
@@ -75,8 +75,8 @@ func (c *Client) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIRe
 	return discovery.ServerGroupsAndResources(c)
 }
 
-// eachVersion asks for the kinds of each version of some groups. Versions that the API server says it cannot serve now have none; any other error is that of
-// all, so that nobody takes what was not read for what is not there.
+// eachVersion asks for the kinds of each version of some groups. It returns the versions that the API server refuses or cannot serve as failed. Any other error
+// fails the whole listing, so that kinds that were not read are not taken for absent.
 func (c *Client) eachVersion(groups *metav1.APIGroupList) (map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
 	var versions []schema.GroupVersion
 	for _, group := range groups.Groups {
@@ -104,7 +104,7 @@ func (c *Client) eachVersion(groups *metav1.APIGroupList) (map[schema.GroupVersi
 			case err == nil:
 				resources[version] = list
 				kinds += len(list.APIResources)
-			case isOwnTrouble(err):
+			case isRefused(err):
 				failed[version] = err
 			default:
 				return fmt.Errorf("ask for the kinds of %s: %w", version, err)
@@ -118,14 +118,14 @@ func (c *Client) eachVersion(groups *metav1.APIGroupList) (map[schema.GroupVersi
 	if err := all.Wait(); err != nil {
 		return nil, nil, err
 	}
-	if len(resources) == 0 && len(failed) > 0 { // the library would ask for all of them once more, at once
+	if len(resources) == 0 && len(failed) > 0 { // client-go would ask for all of them once more, at once
 		return nil, nil, fmt.Errorf("none of the %d versions of API groups that the server names is served: %w", len(failed), failed[versions[0]])
 	}
 	return resources, failed, nil
 }
 
-// isOwnTrouble reports whether an API server has answered that it does not serve a version now.
-func isOwnTrouble(err error) bool {
+// isRefused reports whether an API server has answered that it does not serve a version: to this user, any more, or now.
+func isRefused(err error) bool {
 	answer, isAnswer := errors.AsType[*apierrors.StatusError](err)
 	if !isAnswer {
 		return false
