@@ -6,76 +6,106 @@ package target
 import (
 	"context"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
+// mostUses is how often a client of the library is used. It keeps each kind that it was ever used for, and a server may have them without end.
+const mostUses = 100
+
 // boundClient learns the kind of an object within the context of the call, which the client underneath does not do.
 type boundClient struct {
 	client.Client
 	mapper *boundMapper
+	renew  func() (client.Client, error)
+
+	mu      sync.Mutex
+	current client.Client
+	uses    int
 }
 
-// learn asks for the kind of an object.
-func (c *boundClient) learn(ctx context.Context, object runtime.Object) error {
-	gvk, err := apiutil.GVKForObject(object, c.Scheme())
-	if err != nil {
-		return nil
+// newBoundClient returns a client that works with what renew returns.
+func newBoundClient(mapper *boundMapper, renew func() (client.Client, error)) (*boundClient, error) {
+	first, err := renew()
+	return &boundClient{Client: first, mapper: mapper, renew: renew, current: first}, err
+}
+
+// knowing asks for the kind of an object, and returns the client to use for it.
+func (c *boundClient) knowing(ctx context.Context, object runtime.Object) (client.Client, error) {
+	if gvk, err := apiutil.GVKForObject(object, c.Scheme()); err == nil {
+		kind := gvk.GroupKind()
+		if _, isList := object.(client.ObjectList); isList {
+			kind.Kind = strings.TrimSuffix(kind.Kind, "List")
+		}
+		if _, err := c.mapper.within(ctx).RESTMapping(kind, gvk.Version); err != nil {
+			return nil, err
+		}
 	}
-	kind := gvk.GroupKind()
-	if _, isList := object.(client.ObjectList); isList {
-		kind.Kind = strings.TrimSuffix(kind.Kind, "List")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.uses++; c.uses > mostUses {
+		renewed, err := c.renew()
+		if err != nil {
+			return nil, err
+		}
+		c.current, c.uses = renewed, 1
 	}
-	_, err = c.mapper.within(ctx).RESTMapping(kind, gvk.Version)
-	return err
+	return c.current, nil
 }
 
 // Get reads an object.
 func (c *boundClient) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-	if err := c.learn(ctx, object); err != nil {
+	using, err := c.knowing(ctx, object)
+	if err != nil {
 		return err
 	}
-	return c.Client.Get(ctx, key, object, options...)
+	return using.Get(ctx, key, object, options...)
 }
 
 // List reads objects.
 func (c *boundClient) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
-	if err := c.learn(ctx, list); err != nil {
+	using, err := c.knowing(ctx, list)
+	if err != nil {
 		return err
 	}
-	return c.Client.List(ctx, list, options...)
+	return using.List(ctx, list, options...)
 }
 
 // Create creates an object.
 func (c *boundClient) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
-	if err := c.learn(ctx, object); err != nil {
+	using, err := c.knowing(ctx, object)
+	if err != nil {
 		return err
 	}
-	return c.Client.Create(ctx, object, options...)
+	return using.Create(ctx, object, options...)
 }
 
 // Update replaces an object.
 func (c *boundClient) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
-	if err := c.learn(ctx, object); err != nil {
+	using, err := c.knowing(ctx, object)
+	if err != nil {
 		return err
 	}
-	return c.Client.Update(ctx, object, options...)
+	return using.Update(ctx, object, options...)
 }
 
 // Patch changes an object.
 func (c *boundClient) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-	if err := c.learn(ctx, object); err != nil {
+	using, err := c.knowing(ctx, object)
+	if err != nil {
 		return err
 	}
-	return c.Client.Patch(ctx, object, patch, options...)
+	return using.Patch(ctx, object, patch, options...)
 }
 
 // Delete deletes an object.
 func (c *boundClient) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
-	if err := c.learn(ctx, object); err != nil {
+	using, err := c.knowing(ctx, object)
+	if err != nil {
 		return err
 	}
-	return c.Client.Delete(ctx, object, options...)
+	return using.Delete(ctx, object, options...)
 }

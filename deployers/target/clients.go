@@ -90,6 +90,7 @@ func New(options Options) (*Clients, error) {
 	if options.Landscaper == nil {
 		return c, nil
 	}
+	guard.CountByHost(options.Landscaper)
 	var err error
 	if c.landscaper, err = client.New(options.Landscaper, client.Options{}); err != nil {
 		return nil, fmt.Errorf("connect to the landscaper cluster: %w", err)
@@ -128,15 +129,7 @@ func (c *Clients) Open(ctx context.Context, cache, live client.Reader, namespace
 	if err != nil {
 		return nil, err
 	}
-	c.bind(cluster, connection, target.Namespace)
-	return cluster, nil
-}
-
-// bind makes what is asked for with a cluster count for a namespace, and keep to its paces.
-func (c *Clients) bind(cluster *Cluster, connection *connection, namespace string) {
-	cluster.paces = c.pacesOf(namespace)
-	mapper := &boundMapper{kinds: connection.mapper.kinds, owner: namespace, pace: cluster.paces.kinds, ctx: context.Background()}
-	cluster.Mapper, cluster.Client = mapper, &boundClient{Client: connection.client, mapper: mapper}
+	return cluster, connection.bind(cluster, target.Namespace, c.pacesOf(target.Namespace))
 }
 
 // paces are what requests for one namespace keep to: those of watches, and the questions for the kinds of clusters. Jobs wait for no watch.
@@ -167,8 +160,7 @@ func (c *Clients) OpenKubeconfig(namespace string, raw []byte) (*Cluster, error)
 		return nil, err
 	}
 	cluster := connection.cluster
-	c.bind(&cluster, connection, namespace)
-	return &cluster, nil
+	return &cluster, connection.bind(&cluster, namespace, c.pacesOf(namespace))
 }
 
 // connectionOf returns the opened cluster of a Target.
@@ -202,19 +194,28 @@ func (c *Clients) connectAs(ctx context.Context, live client.Reader, target *v1a
 // connection returns the opened cluster for a content and a ServiceAccount to act as, and opens it if it is new.
 func (c *Clients) connection(namespace, account string, parsed *content, raw []byte) (*connection, error) {
 	key := digestOf(namespace, account, parsed, raw)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if known, ok := c.opened.Get(namespace, key); ok {
+	if known, ok := c.known(namespace, key); ok {
 		return known, nil
 	}
-	opened, err := c.connect(namespace, account, parsed)
+	opened, err := c.connect(namespace, account, parsed) // not under the lock: the keys of a tenant take as long as they are large
 	if err != nil {
 		return nil, err
 	}
 	opened.cluster.connection = hex.EncodeToString(key[:])
-	opened.mapper.owner, opened.mapper.kinds.cluster = namespace, key
+	opened.kinds.cluster = key
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if other, ok := c.opened.Get(namespace, key); ok {
+		return other, nil
+	}
 	c.opened.Put(namespace, key, opened, connectionMemory+connectionGrowth*int64(len(raw)))
 	return opened, nil
+}
+
+func (c *Clients) known(namespace string, key digest) (*connection, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.opened.Get(namespace, key)
 }
 
 // digestOf includes who acts, and the namespace where content or actor mean a ServiceAccount of that namespace. Nobody gets a connection of

@@ -303,7 +303,7 @@ func TestMapperLearnsNewKinds(t *testing.T) {
 	createTarget(t, p, namespace, "cluster", v1alpha1.TargetSpec{Configuration: config(t, map[string]any{"kubeconfig": string(p.Kubeconfig)})})
 	cluster, err := open(t, p, clients, namespace, "cluster")
 	require.NoError(t, err)
-	kind := schema.GroupVersionKind{Group: "learn.example.com", Version: "v1", Kind: "Lesson"}
+	kind := schema.GroupVersionKind{Group: namespace + ".example.com", Version: "v1", Kind: "Lesson"}
 	lesson := &unstructured.Unstructured{}
 	lesson.SetGroupVersionKind(kind)
 	lesson.SetName("first")

@@ -4,6 +4,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -15,21 +16,37 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
 	"github.com/flux-landscaper/flux-landscaper/sources/address"
+	"github.com/flux-landscaper/flux-landscaper/sources/keysize"
 )
 
 // connection is an opened cluster with what belongs to its life: the connection pool and, where tokens are requested, their source.
 type connection struct {
 	cluster Cluster
-	mapper  *boundMapper
-	client  client.Client
+	kinds   *kinds
 	http    *http.Client
 	tokens  *tokens
+}
+
+// bind gives cluster, which is a copy of that of the connection, a mapper and a client whose questions count for a namespace and keep to its paces.
+func (c *connection) bind(cluster *Cluster, namespace string, paces paces) error {
+	mapper := &boundMapper{kinds: c.kinds, owner: namespace, pace: paces.kinds, ctx: context.Background()}
+	bound, err := newBoundClient(mapper, func() (client.Client, error) {
+		return client.New(c.cluster.Config, client.Options{HTTPClient: c.http, Mapper: mapper})
+	})
+	if err != nil {
+		return fmt.Errorf("prepare client: %w", err)
+	}
+	cluster.paces, cluster.Mapper, cluster.Client = paces, mapper, bound
+	return nil
 }
 
 // dial prepares clients that share one connection pool and one lazily filled map of kinds. It sends nothing yet. The API server
 // paces the clients (priority and fairness), they do not slow themselves down.
 func (c *Clients) dial(config *rest.Config, kubeconfig []byte, source *tokens, dial address.Dial) (*connection, error) {
 	config.QPS, config.UserAgent, config.WarningHandler = -1, c.options.UserAgent, rest.NoWarnings{}
+	if err := cmp.Or(keysize.Certificates(config.CAData), keysize.Private(config.KeyData)); err != nil {
+		return nil, refuse("certificates or keys", "cannot be used", err.Error())
+	}
 	if err := harden(config, dial, c.limits, source); err != nil {
 		return nil, refuse("certificates or keys", "cannot be used: "+err.Error(), "they have to be PEM, base64 encoded once")
 	}
@@ -37,13 +54,10 @@ func (c *Clients) dial(config *rest.Config, kubeconfig []byte, source *tokens, d
 	if err != nil {
 		return nil, refuse("certificates or keys", "cannot be used: "+err.Error(), "they have to be PEM, base64 encoded once")
 	}
-	opened := &connection{http: pool, tokens: source, cluster: Cluster{Config: config, Kubeconfig: kubeconfig, identity: &identity{}}}
-	mapper := &boundMapper{kinds: newKinds(config, pool, c.served), ctx: context.Background()}
-	opened.mapper = mapper
-	if opened.client, err = client.New(config, client.Options{HTTPClient: pool, Mapper: mapper}); err != nil {
-		return nil, fmt.Errorf("prepare client: %w", err)
+	opened := &connection{
+		http: pool, tokens: source, kinds: newKinds(config, pool, c.served),
+		cluster: Cluster{Config: config, Kubeconfig: kubeconfig, identity: &identity{}},
 	}
-	opened.cluster.Mapper, opened.cluster.Client = mapper, &boundClient{Client: opened.client, mapper: mapper}
 	if opened.cluster.Dynamic, err = dynamic.NewForConfigAndClient(config, pool); err != nil {
 		return nil, fmt.Errorf("prepare dynamic client: %w", err)
 	}

@@ -65,9 +65,9 @@ func opened(t *testing.T, server *httptest.Server, options Options, adjust ...fu
 	for _, change := range adjust {
 		change(&clients.limits)
 	}
-	connection, err := connected(clients, kubeconfigOf(server, server.URL, ""))
+	cluster, err := clients.OpenKubeconfig("n", kubeconfigOf(server, server.URL, ""))
 	require.NoError(t, err)
-	return &connection.cluster
+	return cluster
 }
 
 // openedAt opens a target with the certificate of a server at another address.
@@ -75,17 +75,9 @@ func openedAt(t *testing.T, server *httptest.Server, url, proxy string, options 
 	t.Helper()
 	clients, err := New(options)
 	require.NoError(t, err)
-	connection, err := connected(clients, kubeconfigOf(server, url, proxy))
+	cluster, err := clients.OpenKubeconfig("n", kubeconfigOf(server, url, proxy))
 	require.NoError(t, err)
-	return &connection.cluster
-}
-
-func connected(clients *Clients, kubeconfig []byte) (*connection, error) {
-	parsed, err := parseContent(kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	return clients.connection("n", "", parsed, kubeconfig)
+	return cluster
 }
 
 func kubeconfigOf(server *httptest.Server, url, proxy string) []byte {

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
 )
 
 // Identity tells clusters apart, whatever Target and address lead to them.
@@ -24,6 +26,9 @@ type Identity struct {
 	// Address is a digest of server and certificate authority. Two addresses may lead to the same cluster.
 	Address string
 }
+
+// longestUID is the longest UID in bytes that is taken from a server; those of API servers have 36.
+const longestUID = 128
 
 // identity is read once for all copies of a Cluster that share a connection.
 type identity struct {
@@ -70,6 +75,8 @@ func (c *Cluster) readIdentity(ctx context.Context) (Identity, error) {
 	system, err := namespaces.Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	isMissing := apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) // and not an unknown path
 	switch {
+	case err == nil && len(system.GetUID()) > longestUID:
+		return Identity{}, fmt.Errorf("cannot learn which cluster Target %q leads to: %w", c.Name, guard.ErrForeign)
 	case err == nil:
 		found.UID = system.GetUID()
 	case !apierrors.IsForbidden(err) && !isMissing:

@@ -6,10 +6,13 @@ package target
 import (
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
 )
 
 // TestOnlyAnAPIServerSaysWhichClusterItIs asks what does not have the namespace kube-system, and then something that has.
@@ -45,4 +48,13 @@ func TestOnlyAnAPIServerSaysWhichClusterItIs(t *testing.T) {
 			assert.Equal(t, tc.uid, string(identity.UID))
 		})
 	}
+}
+
+func TestAUIDThatNoAPIServerGivesIsNotTaken(t *testing.T) {
+	t.Parallel()
+	cluster := hostile(t, func(w http.ResponseWriter, _ *http.Request) {
+		answerJSON(w, `{"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "kube-system", "uid": "`+strings.Repeat("u", 1<<20)+`"}}`)
+	})
+	_, err := cluster.Identity(t.Context())
+	require.ErrorIs(t, err, guard.ErrForeign)
 }

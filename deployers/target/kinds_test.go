@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -16,10 +17,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/restmapper"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
@@ -129,13 +134,13 @@ func TestNamesThatNoAPIServerHasAreNotAskedFor(t *testing.T) {
 // TestKindsAreThoseOfTheLibrary compares with the mapper that knows all that the API server serves.
 func TestKindsAreThoseOfTheLibrary(t *testing.T) {
 	p := platform.Shared(t)
-	connection, err := connected(newClients(t, p, Options{}), p.Kubeconfig)
+	cluster, err := newClients(t, p, Options{}).OpenKubeconfig("n", p.Kubeconfig)
 	require.NoError(t, err)
-	client, err := connection.cluster.DiscoveryFor(t.Context())
+	client, err := cluster.DiscoveryFor(t.Context())
 	require.NoError(t, err)
 	all, err := restmapper.GetAPIGroupResources(client)
 	require.NoError(t, err)
-	library, own := restmapper.NewDiscoveryRESTMapper(all), connection.cluster.MapperFor(t.Context())
+	library, own := restmapper.NewDiscoveryRESTMapper(all), cluster.MapperFor(t.Context())
 	compared := 0
 	for _, group := range all {
 		for version, resources := range group.VersionedResources {
@@ -163,9 +168,9 @@ func TestKindsAreThoseOfTheLibrary(t *testing.T) {
 
 func TestAQuestionWithoutAVersionIsAnsweredFromAll(t *testing.T) {
 	p := platform.Shared(t)
-	connection, err := connected(newClients(t, p, Options{}), p.Kubeconfig)
+	cluster, err := newClients(t, p, Options{}).OpenKubeconfig("n", p.Kubeconfig)
 	require.NoError(t, err)
-	mapper := connection.cluster.MapperFor(t.Context())
+	mapper := cluster.MapperFor(t.Context())
 	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	mapping, err := mapper.RESTMapping(schema.GroupKind{Group: "apps", Kind: "Deployment"})
 	require.NoError(t, err)
@@ -178,7 +183,7 @@ func TestAQuestionWithoutAVersionIsAnsweredFromAll(t *testing.T) {
 	assert.Equal(t, "Deployment", kind.Kind)
 	ended, end := context.WithCancel(t.Context())
 	end()
-	_, err = connection.cluster.MapperFor(ended).RESTMapping(schema.GroupKind{Group: "apps", Kind: "Deployment"})
+	_, err = cluster.MapperFor(ended).RESTMapping(schema.GroupKind{Group: "apps", Kind: "Deployment"})
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -351,14 +356,12 @@ func TestAnOpenedClusterTakesLittleMemory(t *testing.T) {
 	p := platform.Shared(t)
 	const count = 50
 	clients := newClients(t, p, Options{})
-	var all []*connection
 	open := func(i int) {
 		content := append(append([]byte{}, p.Kubeconfig...), strings.Repeat("\n", i)...) // another one for the cache
-		connection, err := connected(clients, content)
+		cluster, err := clients.OpenKubeconfig("n", content)
 		require.NoError(t, err)
-		require.NoError(t, askKind(t.Context(), &connection.cluster))
-		connection.http.CloseIdleConnections()
-		all = append(all, connection)
+		require.NoError(t, askKind(t.Context(), cluster))
+		utilnet.CloseIdleConnectionsFor(cluster.Mapper.(*boundMapper).kinds.next)
 	}
 	open(0)
 	before := live()
@@ -366,5 +369,33 @@ func TestAnOpenedClusterTakesLittleMemory(t *testing.T) {
 		open(i + 1)
 	}
 	assert.Less(t, (live()-before)/count, int64(clusterMemory))
-	assert.NotEmpty(t, all)
+	assert.Equal(t, count+1, clients.opened.Len())
+}
+
+// TestWhatAClientWasUsedForIsNotKept reads objects of kinds without end from a server that has them all.
+func TestWhatAClientWasUsedForIsNotKept(t *testing.T) {
+	const count = 1000
+	served := map[string]int{}
+	for i := range count {
+		served[fmt.Sprintf("/apis/g%d.example.com/v1", i)] = 1
+	}
+	server := httptest.NewTLSServer(http.HandlerFunc(serves(&paths{}, served)))
+	defer server.Close()
+	kubeconfig := kubeconfigOf(server, server.URL, "")
+	clients, err := New(Options{})
+	require.NoError(t, err)
+	cluster, err := clients.OpenKubeconfig("n", kubeconfig)
+	require.NoError(t, err)
+	read := func(from, to int) {
+		for i := from; i < to; i++ {
+			object := &unstructured.Unstructured{}
+			object.SetGroupVersionKind(schema.GroupVersionKind{Group: fmt.Sprintf("g%d.example.com", i), Version: "v1", Kind: "Thing0"})
+			require.True(t, apierrors.IsNotFound(cluster.Client.Get(t.Context(), client.ObjectKey{Namespace: "n", Name: "x"}, object)))
+		}
+	}
+	read(0, 1)
+	before := live()
+	read(1, count)
+	assert.Less(t, (live()-before)/count, int64(1<<10))
+	assert.NotNil(t, cluster.Client)
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 
 	"k8s.io/client-go/rest"
 	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
@@ -176,6 +177,14 @@ func setProxy(config *rest.Config, proxy string) error {
 	return nil
 }
 
+// longestHost is how many bytes a host may have together with its port: names have 253 at most (RFC 1035).
+const longestHost = 260
+
+// isHost reports whether a text can be the host of a URL, with its port, if any. Names in other alphabets are written in ASCII (RFC 5891).
+func isHost(host string) bool {
+	return len(host) <= longestHost && !strings.ContainsFunc(host, func(c rune) bool { return c <= ' ' || c >= unicode.MaxASCII })
+}
+
 // serverURL checks the address of an API server; without a scheme it is https.
 func (p tlsPolicy) serverURL(server string) (string, error) {
 	if server == "" {
@@ -188,6 +197,8 @@ func (p tlsPolicy) serverURL(server string) (string, error) {
 	switch {
 	case err != nil || parsed.Host == "" || parsed.Scheme != "https" && parsed.Scheme != "http":
 		return "", refuse("server", "is not an https URL", "set it to the https URL of the API server")
+	case !isHost(parsed.Host):
+		return "", refuse("server", "has a host that is not of letters, digits, dots, hyphens and a port, or is too long", "set it to the https URL of the API server")
 	case parsed.User != nil:
 		return "", refuse("server", "contains credentials", "move them to the user of the kubeconfig")
 	case parsed.Scheme == "http" && !p.allowInsecure:

@@ -4,12 +4,16 @@
 package target
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/keysize"
+	"github.com/flux-landscaper/flux-landscaper/tests/largekey"
 )
 
 // secretMarker stands for a credential in kubeconfigs; no error may show it.
@@ -76,6 +80,8 @@ func TestSanitiseRefuses(t *testing.T) {
 		"unix socket":                 {server("unix:///api.sock"), "server"},
 		"credentials in the address":  {server("https://u:top-secret-value@api.example.com"), "server"},
 		"no server":                   {server(""), "server"},
+		"host that is no text":        {server("https://%ff.example.com"), "server"},
+		"host of a megabyte":          {server("https://" + strings.Repeat("a", 1<<20)), "server"},
 		"exec of an unused user":      {goodKubeconfig + "- name: other\n  user: {exec: {command: sh, apiVersion: v1}}\n", "users[other].user.exec"},
 		"no current context":          {"contexts: [{name: a}, {name: b}]", "current-context"},
 		"context that does not exist": {strings.Replace(goodKubeconfig, "current-context: main", "current-context: other", 1), "current-context"},
@@ -112,7 +118,7 @@ func TestInsecureTargetsAreOpenedWhereTheOperatorAllowsThem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clients, err := New(Options{AllowInsecureTLS: allowed})
 			require.NoError(t, err)
-			_, err = connected(clients, insecure)
+			_, err = clients.OpenKubeconfig("n", insecure)
 			if !allowed {
 				assert.ErrorContains(t, err, "insecure-skip-tls-verify")
 				return
@@ -186,4 +192,23 @@ func TestL2ConnectionsDifferInAllThatReachesTheServer(t *testing.T) {
 	} {
 		assert.NotEqual(t, own, connection(other), name)
 	}
+}
+
+// TestKeysThatTakeDaysAreRefused has a prime that is much larger than the modulus, which the standard library would compute with before it compares them.
+func TestKeysThatTakeDaysAreRefused(t *testing.T) {
+	key := largekey.Private(t, largekey.WithPrime(16_000))
+	kubeconfig := strings.Replace(goodKubeconfig, "token: ", fmt.Sprintf("client-certificate-data: %s, client-key-data: %s, token: ", encoded(key), encoded(key)), 1)
+	require.NotEqual(t, goodKubeconfig, kubeconfig)
+	clients, err := New(Options{})
+	require.NoError(t, err)
+	_, err = clients.OpenKubeconfig("n", []byte(kubeconfig))
+	require.ErrorContains(t, err, "certificates or keys cannot be used; an RSA key has numbers of 16000 bits")
+}
+
+func TestAuthoritiesWithLargeKeysAreRefused(t *testing.T) {
+	authority := encoded(largekey.Certificate(t, keysize.Most+1))
+	clients, err := New(Options{})
+	require.NoError(t, err)
+	_, err = clients.OpenKubeconfig("n", []byte(strings.Replace(goodKubeconfig, "tls-server-name: api", "certificate-authority-data: "+authority, 1)))
+	require.ErrorContains(t, err, "use a smaller key")
 }

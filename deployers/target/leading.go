@@ -90,7 +90,6 @@ func (s *search) look(ctx context.Context, target *v1alpha1.Target) error {
 	if err != nil {
 		return err
 	}
-	s.clients.bind(cluster, opened, target.Namespace)
 	s.found = append(s.found, cluster)
-	return nil
+	return opened.bind(cluster, target.Namespace, s.clients.pacesOf(target.Namespace))
 }

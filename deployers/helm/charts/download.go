@@ -19,6 +19,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/address"
+	"github.com/flux-landscaper/flux-landscaper/sources/keysize"
 )
 
 const (
@@ -153,14 +154,18 @@ func certificatePool(data string) (*x509.CertPool, error) {
 	if err != nil {
 		roots = x509.NewCertPool()
 	}
-	if roots.AppendCertsFromPEM([]byte(data)) {
-		return roots, nil
+	blocks := []byte(data)
+	if decoded, err := base64.StdEncoding.DecodeString(data); err == nil {
+		blocks = decoded
 	}
-	if decoded, err := base64.StdEncoding.DecodeString(data); err == nil && roots.AppendCertsFromPEM(decoded) {
-		return roots, nil
+	if err := keysize.Certificates(blocks); err != nil {
+		return nil, kit.Stall("GetChart", "InvalidCredentials", "Context: %s: customCAData cannot be used: %w", v1alpha1.HelmChartRepoCredentialsKey, err)
 	}
-	return nil, kit.Stall("GetChart", "InvalidCredentials",
-		"Context: %s: customCAData holds no PEM certificate; correct it", v1alpha1.HelmChartRepoCredentialsKey)
+	if !roots.AppendCertsFromPEM(blocks) {
+		return nil, kit.Stall("GetChart", "InvalidCredentials",
+			"Context: %s: customCAData holds no PEM certificate; correct it", v1alpha1.HelmChartRepoCredentialsKey)
+	}
+	return roots, nil
 }
 
 func readLimited(what download, body io.Reader) ([]byte, error) {

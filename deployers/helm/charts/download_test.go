@@ -4,6 +4,7 @@
 package charts
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -15,7 +16,19 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/keysize"
+	"github.com/flux-landscaper/flux-landscaper/tests/largekey"
 )
+
+func TestAuthoritiesWithLargeKeysAreRefused(t *testing.T) {
+	large := largekey.Certificate(t, keysize.Most+1)
+	for _, data := range []string{string(large), base64.StdEncoding.EncodeToString(large)} {
+		_, err := certificatePool(data)
+		require.ErrorContains(t, err, "use a smaller key")
+	}
+	_, err := certificatePool(string(largekey.Certificate(t, keysize.Most)))
+	require.NoError(t, err)
+}
 
 func TestLongestPrefix(t *testing.T) {
 	auths := []repositoryAuth{

@@ -4,13 +4,30 @@
 package signing
 
 import (
+	"encoding/hex"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/keysize"
 	"github.com/flux-landscaper/flux-landscaper/tests/interop"
+	"github.com/flux-landscaper/flux-landscaper/tests/largekey"
 )
+
+// TestLargeKeysAreRefused has keys that signatures could be checked with for hours.
+func TestLargeKeysAreRefused(t *testing.T) {
+	large := largekey.Certificate(t, keysize.Most+1)
+	var problem *keysize.LargeError
+	_, err := parsePublicKey(large)
+	require.ErrorAs(t, err, &problem)
+	_, err = parseCertificates(large)
+	require.ErrorAs(t, err, &problem)
+	value := "-----BEGIN SIGNATURE-----\n" + hex.EncodeToString([]byte("AAAA")) + "\n-----END SIGNATURE-----\n" + string(large)
+	_, _, err = decodeSignature(component.SignatureSpec{MediaType: MediaTypePEM, Value: value, Algorithm: AlgorithmPSS})
+	require.ErrorAs(t, err, &problem)
+}
 
 // FuzzCertificates reads what a Secret with keys may hold.
 func FuzzCertificates(f *testing.F) {

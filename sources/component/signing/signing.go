@@ -16,6 +16,7 @@ import (
 	"slices"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/keysize"
 )
 
 // Algorithms and media types of signatures.
@@ -158,6 +159,9 @@ func parseCertificates(text []byte) ([]*x509.Certificate, error) {
 		certificate, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
 			return nil, fmt.Errorf("a certificate is malformed: %w", err)
+		}
+		if err := keysize.Public(certificate.PublicKey); err != nil {
+			return nil, fmt.Errorf("a certificate cannot be used: %w", err)
 		}
 		if out = append(out, certificate); len(out) > maxCertificates {
 			return nil, fmt.Errorf("there are more than %d certificates", maxCertificates)

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/keysize"
 )
 
 // Keys are what a signature is checked with. At least one of PublicKey and Certificates is needed. With a PublicKey the signature has to
@@ -240,6 +241,9 @@ func rsaKey(key any) (*rsa.PublicKey, error) {
 	out, ok := key.(*rsa.PublicKey)
 	if !ok {
 		return nil, fmt.Errorf("the public key is not an RSA key but of type %T", key)
+	}
+	if err := keysize.Public(out); err != nil {
+		return nil, fmt.Errorf("the public key cannot be used: %w", err)
 	}
 	return out, nil
 }

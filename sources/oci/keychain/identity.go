@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"oras.land/oras-go/v2/registry/remote/auth"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/keysize"
 )
 
 // Identity logs in at some registries with a login that it obtains when one is needed and that changes with time, as the
@@ -40,6 +42,9 @@ func FromIdentity(identity Identity) Credentials {
 func FromAuthority(host string, authorities []byte) (Credentials, error) {
 	if !x509.NewCertPool().AppendCertsFromPEM(authorities) {
 		return Credentials{}, fmt.Errorf("it %w", errNoCertificate)
+	}
+	if err := keysize.Certificates(authorities); err != nil {
+		return Credentials{}, fmt.Errorf("a certificate in it cannot be used: %w", err)
 	}
 	return Credentials{entries: []entry{{host: CanonicalHost(host), Login: Login{ca: authorities}}}}, nil
 }

@@ -14,6 +14,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
+	"github.com/flux-landscaper/flux-landscaper/sources/keysize"
 )
 
 // Types of the OCM configuration, without their versions.
@@ -218,6 +219,9 @@ func (c ocmConsumer) login() (Login, error) {
 		if ca := p["certificateAuthority"]; ca != "" {
 			if !x509.NewCertPool().AppendCertsFromPEM([]byte(ca)) {
 				return Login{}, fmt.Errorf("certificateAuthority %w", errNoCertificate)
+			}
+			if err := keysize.Certificates([]byte(ca)); err != nil {
+				return Login{}, fmt.Errorf("certificateAuthority cannot be used: %w", err)
 			}
 			l.ca = []byte(ca)
 		}

@@ -4,11 +4,15 @@
 package keychain
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"oras.land/oras-go/v2/registry/remote/auth"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/keysize"
+	"github.com/flux-landscaper/flux-landscaper/tests/largekey"
 )
 
 const ocmExample = `
@@ -145,6 +149,7 @@ func TestParseOCMConfigErrorsHideTheContent(t *testing.T) {
 		"other type":      {"type: hunter2", "not an OCM configuration"},
 		"user in host":    {consumer("{type: OCIRegistry, hostname: 'u:hunter2@a'}", "[]"), "not a host name"},
 		"bad authority":   {consumer("{type: OCIRegistry, hostname: a}", "[{properties: {certificateAuthority: hunter2}}]"), "certificateAuthority holds no certificate"},
+		"large key":       {consumer("{type: OCIRegistry, hostname: a}", fmt.Sprintf("[{properties: {certificateAuthority: %q}}]", largekey.Certificate(t, keysize.Most+1))), "use a smaller key"},
 		"bad docker":      {"type: credentials.config.ocm.software\nrepositories: [{repository: {type: DockerConfig/v1, dockerConfig: {hunter2: 1}}}]", "repositories[0]: it is not a Docker configuration"},
 		"nested":          {"type: generic.config.ocm.software\nconfigurations: [{}, {type: credentials.config.ocm.software, consumers: [{identity: {type: OCIRegistry, hostname: a/b}}]}]", "configurations[1]: consumers[0]"},
 		"too large":       {strings.Repeat("hunter2 ", maxOCMConfig), "bytes"},

@@ -66,6 +66,14 @@ func (a *allowance) giveBack(b *body) {
 	a.drop(b)
 }
 
+// end forgets what an answer costs for good: whoever still reads it while it is closed counts for nothing.
+func (a *allowance) end(b *body) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	b.lost = true
+	a.drop(b)
+}
+
 func (a *allowance) drop(b *body) {
 	if _, counts := a.sites[b.site][b]; !counts {
 		return

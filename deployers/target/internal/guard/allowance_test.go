@@ -5,6 +5,8 @@ package guard
 
 import (
 	"context"
+	"io"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -51,4 +53,16 @@ func TestT04AnAnswerThatIsTooLargeAloneIsNotTriedAgain(t *testing.T) {
 func TestT04ValuesCostMoreThanTheirText(t *testing.T) {
 	assert.Equal(t, int64(5), costOf([]byte("{},[]"), false))
 	assert.Equal(t, int64(5+3*valueCost), costOf([]byte("{},[]"), true))
+}
+
+// Whoever watches closes an answer while it is read.
+func TestT04AnAnswerThatHasEndedCountsNoMore(t *testing.T) {
+	a := NewAllowance(100)
+	b, _ := answerFrom(a, "hostile")
+	b.ReadCloser, b.isJSON = io.NopCloser(strings.NewReader("")), true
+	a.spend(b, 10)
+	require.NoError(t, b.Close())
+	b.count([]byte("[[[["))
+	assert.Zero(t, a.Total)
+	assert.Empty(t, a.sites)
 }

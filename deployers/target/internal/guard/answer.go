@@ -93,7 +93,7 @@ type body struct {
 	isJSON   bool
 	// spent is what was read so far, or of the current event. One that costs no more than small does not count.
 	spent, small int64
-	// cost is what together has counted, and lost whether it took the answer away. Both belong to it.
+	// cost is what together has counted, and lost whether it counts the answer no more. Both belong to it.
 	cost int64
 	lost bool
 }
@@ -165,7 +165,7 @@ func (b *body) Close() error {
 	}
 	err := b.ReadCloser.Close()
 	b.cancel(nil)
-	b.together.giveBack(b)
+	b.together.end(b)
 	if b.end != nil {
 		b.end()
 	}
