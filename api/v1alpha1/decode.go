@@ -59,19 +59,20 @@ type pruning struct{ problems Undecoded }
 
 // value returns what is left of a value at a path. It changes objects and lists in place.
 func (p *pruning) value(t reflect.Type, value any, path string) any {
-	if value == nil || takes(t, value) {
-		return value
-	}
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	object, isObject := value.(map[string]any)
+	if isObject && t.Kind() == reflect.Struct && !decodesItself(t) { // its fields are looked at alone: at each level the whole would be decoded again
+		p.fields(t, object, path)
+		return object
+	}
+	if value == nil || takes(t, value) {
+		return value
+	}
 	list, isList := value.([]any)
 	switch {
 	case decodesItself(t):
-	case isObject && t.Kind() == reflect.Struct:
-		p.fields(t, object, path)
-		return object
 	case isObject && t.Kind() == reflect.Map:
 		for key := range object {
 			object[key] = p.value(t.Elem(), object[key], path+"["+key+"]")

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -174,4 +175,36 @@ func TestNothingIsKeptOfWhatAnObjectHeldBefore(t *testing.T) {
 	assert.Equal(t, map[string]string{"a": "b"}, item.Annotations)
 	assert.Nil(t, item.Status.LastError)
 	assert.Equal(t, "1", item.Status.JobID)
+}
+
+// counting counts how often a value of it is decoded.
+type counting struct{}
+
+var decodings int
+
+func (*counting) UnmarshalJSON([]byte) error { decodings++; return nil }
+
+// TestWhatIsGoodIsDecodedFewTimes has a list deep within an object of which something else cannot be read.
+func TestWhatIsGoodIsDecodedFewTimes(t *testing.T) {
+	type leaf struct {
+		List []counting `json:"list"`
+	}
+	type deep struct {
+		A struct {
+			B struct {
+				C struct {
+					D leaf     `json:"d"`
+					E Duration `json:"e"`
+				} `json:"c"`
+			} `json:"b"`
+		} `json:"a"`
+	}
+	list := slices.Repeat([]any{true}, 100)
+	value := object{"a": object{"b": object{"c": object{"d": object{"list": list}, "e": "soon"}}}}
+	decodings = 0
+	pruned := &pruning{}
+	left := pruned.value(reflect.TypeFor[deep](), value, "")
+	assert.Len(t, pruned.problems, 1)
+	assert.Equal(t, object{"a": object{"b": object{"c": object{"d": object{"list": list}}}}}, left)
+	assert.LessOrEqual(t, decodings, 100)
 }

@@ -4,6 +4,7 @@
 package document
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,4 +59,18 @@ func TestUnknownKeysAreNamed(t *testing.T) {
 	} {
 		assert.Equal(t, want, Unknown([]byte(raw), &sample{}), raw)
 	}
+}
+
+// TestAFieldIsFoundInFewSteps counts how often a long list is read to find the one element that is wrong.
+func TestAFieldIsFoundInFewSteps(t *testing.T) {
+	list := make([]any, 10_000)
+	list[len(list)-1] = "wrong"
+	calls := 0
+	path := narrow(map[string]any{"list": list}, func(v any) any { return v }, func(whole any) bool {
+		calls++
+		elements, _ := whole.(map[string]any)["list"].([]any)
+		return slices.Contains(elements, any("wrong"))
+	})
+	assert.Equal(t, ".list[9999]", path)
+	assert.Less(t, calls, 40)
 }

@@ -39,25 +39,42 @@ func fieldIn(tree, into any) string {
 func narrow(value any, whole func(any) any, refused func(any) bool) string {
 	switch v := value.(type) {
 	case map[string]any:
-		if refused(whole(map[string]any{})) {
-			return ""
-		}
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			inside := func(inner any) any { return whole(map[string]any{key: inner}) }
-			if refused(inside(v[key])) {
-				return "." + Brief(key) + narrow(v[key], inside, refused)
+		keys := slices.Sorted(maps.Keys(v))
+		inside := func(from, to int) any {
+			part := make(map[string]any, to-from)
+			for _, key := range keys[from:to] {
+				part[key] = v[key]
 			}
+			return whole(part)
+		}
+		if i, found := first(len(keys), inside, refused); found {
+			only := func(inner any) any { return whole(map[string]any{keys[i]: inner}) }
+			return "." + Brief(keys[i]) + narrow(v[keys[i]], only, refused)
 		}
 	case []any:
-		if refused(whole([]any{})) {
-			return ""
-		}
-		for i, element := range v {
-			inside := func(inner any) any { return whole([]any{inner}) }
-			if refused(inside(element)) {
-				return fmt.Sprintf("[%d]", i) + narrow(element, inside, refused)
-			}
+		inside := func(from, to int) any { return whole(v[from:to]) }
+		if i, found := first(len(v), inside, refused); found {
+			only := func(inner any) any { return whole([]any{inner}) }
+			return fmt.Sprintf("[%d]", i) + narrow(v[i], only, refused)
 		}
 	}
 	return ""
+}
+
+// first returns the first of some parts that is refused, also alone. Inside makes the document with the parts in a range. It halves the
+// range, so that all that is looked at is no more than twice the document.
+func first(count int, inside func(from, to int) any, refused func(any) bool) (at int, found bool) {
+	if count == 0 || refused(inside(0, 0)) {
+		return 0, false
+	}
+	from, to := 0, count
+	for to-from > 1 {
+		middle := from + (to-from)/2
+		if refused(inside(from, middle)) {
+			to = middle
+		} else {
+			from = middle
+		}
+	}
+	return from, refused(inside(from, to))
 }
