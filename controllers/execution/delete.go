@@ -192,8 +192,9 @@ func failedUninstall(items []*v1alpha1.DeployItem, job string) (failed *v1alpha1
 // deletable returns the items whose deletion can go on: those that nobody has deleted yet, and those that none of the others depends on.
 // When that leaves none, because they depend on each other in a circle, the order counts for nothing.
 func deletable(items []*v1alpha1.DeployItem) []*v1alpha1.DeployItem {
+	known := dependentsOf(items)
 	next := slices.DeleteFunc(slices.Clone(items), func(item *v1alpha1.DeployItem) bool {
-		return !item.DeletionTimestamp.IsZero() && hasDependents(item, items)
+		return !item.DeletionTimestamp.IsZero() && known.has(item)
 	})
 	if len(next) == 0 {
 		return items
@@ -201,21 +202,58 @@ func deletable(items []*v1alpha1.DeployItem) []*v1alpha1.DeployItem {
 	return next
 }
 
-// hasDependents reports whether one of the items that are still there depends on the item.
-func hasDependents(item *v1alpha1.DeployItem, items []*v1alpha1.DeployItem) bool {
-	return slices.ContainsFunc(items, func(other *v1alpha1.DeployItem) bool { return other != item && dependsOn(other, item) })
+// dependents says how many of some items depend on a template.
+type dependents struct {
+	// count is by the name of the template.
+	count map[string]int
+	// children has the names of the templates by those of the DeployItems that execution makes from them.
+	children  map[string]string
+	execution string
 }
 
-// dependsOn reports whether an item depends on another one. Where somebody has removed the label of the other, its name says from which template it was
-// made.
-func dependsOn(item, other *v1alpha1.DeployItem) bool {
-	label, execution := templateOf(other), kit.ControllerOf(other, "Execution")
-	return slices.ContainsFunc(strings.Split(item.Annotations[v1alpha1.DependsOnAnnotation], ","), func(name string) bool {
-		if label == "" && execution != nil {
-			return name != "" && other.Name == kit.ChildName(execution.Name, name)
+func dependentsOf(items []*v1alpha1.DeployItem) *dependents {
+	all := &dependents{count: map[string]int{}}
+	for _, item := range items {
+		for name := range dependenciesOf(item) {
+			all.count[name]++
 		}
-		return name != "" && name == label
-	})
+	}
+	return all
+}
+
+// dependenciesOf returns the names of the templates that an item depends on.
+func dependenciesOf(item *v1alpha1.DeployItem) map[string]bool {
+	all := map[string]bool{}
+	for name := range strings.SplitSeq(item.Annotations[v1alpha1.DependsOnAnnotation], ",") {
+		if name != "" {
+			all[name] = true
+		}
+	}
+	return all
+}
+
+// has reports whether one of the items, and another than the given one, depends on it. Where somebody has removed the label of an item, its name says from
+// which template it was made.
+func (d *dependents) has(item *v1alpha1.DeployItem) bool {
+	name := templateOf(item)
+	if execution := kit.ControllerOf(item, "Execution"); name == "" && execution != nil {
+		name = d.childrenOf(execution.Name)[item.Name]
+	}
+	others := d.count[name]
+	if dependenciesOf(item)[name] {
+		others--
+	}
+	return others > 0
+}
+
+func (d *dependents) childrenOf(execution string) map[string]string {
+	if d.children == nil || d.execution != execution {
+		d.execution, d.children = execution, make(map[string]string, len(d.count))
+		for name := range d.count {
+			d.children[kit.ChildName(execution, name)] = name
+		}
+	}
+	return d.children
 }
 
 // release lets the Execution go once no item is left.

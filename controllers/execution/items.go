@@ -47,11 +47,11 @@ func (r *Reconciler) pairItems(_ context.Context, s *scope) error {
 func pair(execution *v1alpha1.Execution, templates []v1alpha1.DeployItemTemplate, items []*v1alpha1.DeployItem) (map[string]*v1alpha1.DeployItem, []*v1alpha1.DeployItem) {
 	slices.SortFunc(items, func(a, b *v1alpha1.DeployItem) int { return strings.Compare(a.Name, b.Name) })
 	paired, orphans := map[string]*v1alpha1.DeployItem{}, []*v1alpha1.DeployItem(nil)
+	known := namesOf(execution, templates)
 	for _, item := range items {
-		name := madeFrom(execution, templates, item)
-		serves := metav1.IsControlledBy(item, execution) && slices.ContainsFunc(templates, func(t v1alpha1.DeployItemTemplate) bool {
-			return t.Name == name && serves(item, &t)
-		})
+		name := known.madeFrom(item)
+		template := known.templates[name]
+		serves := metav1.IsControlledBy(item, execution) && template != nil && serves(item, template)
 		if _, taken := paired[name]; !serves || taken {
 			orphans = append(orphans, item)
 			continue
@@ -72,18 +72,35 @@ func deployedType(item *v1alpha1.DeployItem) string {
 	return cmp.Or(kit.FormerType(item), item.Spec.Type)
 }
 
-// madeFrom returns the name of the template that an item of an Execution was made from. Where somebody has removed the label that says so the name of the
-// item does: nothing is uninstalled for a label.
-func madeFrom(execution *v1alpha1.Execution, templates []v1alpha1.DeployItemTemplate, item *v1alpha1.DeployItem) string {
+// names finds the templates of an Execution by their names, of which there may be thousands.
+type names struct {
+	execution *v1alpha1.Execution
+	templates map[string]*v1alpha1.DeployItemTemplate
+	// children has the names of the templates by those of their DeployItems; nil until one is asked for.
+	children map[string]string
+}
+
+func namesOf(execution *v1alpha1.Execution, templates []v1alpha1.DeployItemTemplate) *names {
+	known := &names{execution: execution, templates: make(map[string]*v1alpha1.DeployItemTemplate, len(templates))}
+	for i := range templates {
+		known.templates[templates[i].Name] = &templates[i]
+	}
+	return known
+}
+
+// madeFrom returns the name of the template that an item was made from. Where somebody has removed the label that says so the name of the item does: nothing
+// is uninstalled for a label.
+func (n *names) madeFrom(item *v1alpha1.DeployItem) string {
 	if name := templateOf(item); name != "" {
 		return name
 	}
-	for i := range templates {
-		if item.Name == kit.ChildName(execution.Name, templates[i].Name) {
-			return templates[i].Name
+	if n.children == nil {
+		n.children = make(map[string]string, len(n.templates))
+		for name := range n.templates {
+			n.children[kit.ChildName(n.execution.Name, name)] = name
 		}
 	}
-	return ""
+	return n.children[item.Name]
 }
 
 // templateOf returns the name of the template that an item was made from, as its label says.

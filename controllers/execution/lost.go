@@ -30,14 +30,18 @@ func lostItem(execution *v1alpha1.Execution, templates []v1alpha1.DeployItemTemp
 	if !status.IsIdle() || status.Phase != v1alpha1.PhaseSucceeded || execution.Generation != status.ObservedGeneration {
 		return "", ""
 	}
+	known, present := namesOf(execution, templates), make(map[string]*v1alpha1.DeployItem, len(items))
+	for _, item := range items {
+		if name := known.madeFrom(item); item.DeletionTimestamp.IsZero() && present[name] == nil {
+			present[name] = item
+		}
+	}
 	for i := range templates {
-		at := slices.IndexFunc(items, func(item *v1alpha1.DeployItem) bool {
-			return madeFrom(execution, templates, item) == templates[i].Name && item.DeletionTimestamp.IsZero()
-		})
-		if at < 0 {
+		item := present[templates[i].Name]
+		if item == nil {
 			return templates[i].Name, wasDeleted
 		}
-		if hasLost(items[at]) {
+		if hasLost(item) {
 			return templates[i].Name, wasWiped
 		}
 	}

@@ -5,6 +5,8 @@ package target
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -202,6 +204,27 @@ func TestE23SecondaryTargetsAreProtected(t *testing.T) {
 		"exports":{"exports":[{"key":"a","targetName":"export"}]},"readinessChecks":{"custom":[{"name":"c","targetName":"check"}]}}`
 	found := settled(t, target("group", ""), target("export", ""), target("check", ""), target("other", ""), item("own", "", config))
 	assert.Equal(t, map[string]bool{"group": true, "export": true, "check": true, "other": false, "item": false}, found)
+}
+
+func TestTargetsOfAConfiguration(t *testing.T) {
+	var many strings.Builder
+	for i := range 2 * maxSecondary {
+		fmt.Fprintf(&many, `{"targetName":"t%d"},`, i)
+	}
+	for name, test := range map[string]struct {
+		config string
+		want   int
+	}{
+		"anywhere":          {`{"a":[{"targetName":"one"},{"b":{"targetName" : "two"}}]}`, 2},
+		"twice":             {`{"a":[{"targetName":"one"},{"targetName":"one"}]}`, 1},
+		"in a text":         {`{"a":"\"targetName\":\"one\""}`, 0},
+		"something else":    {`{"targetName":{"name":"one"},"otherTargetName":"two"}`, 0},
+		"more than is read": {`{"a":[` + many.String() + `{}]}`, maxSecondary},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Len(t, targetsOf(item("", "", test.config)), test.want)
+		})
+	}
 }
 
 func TestE23ContextsAreProtected(t *testing.T) {

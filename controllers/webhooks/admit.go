@@ -7,20 +7,43 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
+
+// errNotInTime says that the API server did not wait long enough.
+var errNotInTime = errors.New("other Executions with compressed templates of the namespace are looked at, and it was not the turn of this one in time; try again")
 
 // judge answers the requests about one kind. It looks at nothing but the request, so a dry run gets the same answer.
 type judge struct{ kind Kind }
 
+// mostUnpacked is how many bytes a compressed Execution may have unpacked.
+const mostUnpacked = 64 << 20
+
+// unpacking has room for two compressed Executions at a time, of two namespaces: one namespace gets no more than half of it.
+var unpacking = memory.NewRoom(3*mostUnpacked, mostUnpacked)
+
+// compressed is what only an object with compressed templates has.
+var compressed = []byte(`"deployItemsCompressed"`)
+
 // Handle admits or refuses. It refuses with code 403, and warns of fields that have no effect in what it admits.
-func (j judge) Handle(_ context.Context, request admission.Request) admission.Response {
+func (j judge) Handle(ctx context.Context, request admission.Request) admission.Response {
 	object, old := request.Object.Raw, request.OldObject.Raw
 	judged := j.kind.ruleFor(object, old)
 	if judged == nil {
 		return admission.Allowed("")
+	}
+	if bytes.Contains(object, compressed) {
+		claim := unpacking.Claim(request.Namespace)
+		defer claim.End()
+		if !claim.Wait(ctx, mostUnpacked) {
+			return admission.Errored(http.StatusServiceUnavailable, errNotInTime)
+		}
 	}
 	problems, err := judged(object, old)
 	if err != nil {

@@ -6,6 +6,7 @@ package webhooks
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -48,6 +49,22 @@ func handle(t testing.TB, plural, object, old string) admission.Response {
 	return judge{kindOf(t, plural)}.Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
 		Object: runtime.RawExtension{Raw: []byte(object)}, OldObject: runtime.RawExtension{Raw: []byte(old)},
 	}})
+}
+
+// TestCompressedExecutionsWaitForTheirNamespaceAlone has the room of one namespace taken.
+func TestCompressedExecutionsWaitForTheirNamespaceAlone(t *testing.T) {
+	claim := unpacking.Claim("hostile")
+	defer claim.End()
+	require.True(t, claim.Fits(mostUnpacked))
+	create := func(ctx context.Context, namespace string) admission.Response {
+		return judge{kindOf(t, "executions")}.Handle(ctx, admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+			Namespace: namespace, Object: runtime.RawExtension{Raw: []byte(`{"spec":{"deployItemsCompressed":"H4sI"}}`)},
+		}})
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	assert.Equal(t, int32(http.StatusServiceUnavailable), create(ended, "hostile").Result.Code)
+	assert.Equal(t, int32(http.StatusForbidden), create(t.Context(), "calm").Result.Code)
 }
 
 // TestUpdatesThatAreLetThrough is for API servers that know no match conditions.

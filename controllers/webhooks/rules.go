@@ -115,15 +115,8 @@ func deployItem(item, old *v1alpha1.DeployItem) field.ErrorList {
 	return problems
 }
 
-// unpacking bounds how many compressed Executions are expanded at a time: each may take 64 MiB.
-var unpacking = make(chan struct{}, 2)
-
 func execution(execution, _ *v1alpha1.Execution) field.ErrorList {
 	spec := field.NewPath("spec")
-	if len(execution.Spec.DeployItemsCompressed) > 0 {
-		unpacking <- struct{}{}
-		defer func() { <-unpacking }()
-	}
 	templates, err := packing.Unpack(&execution.Spec)
 	if err != nil {
 		return field.ErrorList{field.Invalid(spec.Child("deployItemsCompressed"), field.OmitValueType{}, err.Error())}

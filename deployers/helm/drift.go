@@ -163,10 +163,10 @@ func withoutContent(desired []resources.Desired) []resources.Desired {
 }
 
 // inventoryFor lists the objects of a release as it is on a cluster; nil where they are too many, or cannot be told.
-func inventoryFor(cluster *target.Cluster, release *engine.Release) *helmv1alpha1.ReleaseInventory {
+func inventoryFor(ctx context.Context, cluster *target.Cluster, release *engine.Release) *helmv1alpha1.ReleaseInventory {
 	objects, err := objectsOf(release)
 	if err == nil {
-		objects, err = locate(cluster, objects)
+		objects, err = locate(ctx, cluster, objects)
 	}
 	if err != nil || len(objects) > maxInventory {
 		return nil

@@ -135,7 +135,7 @@ func (j *job) recordObjects(ctx context.Context) (resources.Progress, error) {
 	for i := range attempted {
 		attempted[i].Resource.Namespace = cmp.Or(attempted[i].Resource.Namespace, j.config.Namespace)
 	}
-	attempted, err := locate(j.item.Target, attempted)
+	attempted, err := locate(ctx, j.item.Target, attempted)
 	if err != nil {
 		return resources.Progress{}, err
 	}

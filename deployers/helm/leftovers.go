@@ -44,12 +44,14 @@ func objectsOf(release *engine.Release) ([]managedresource.ManagedResourceStatus
 }
 
 // locate takes the namespace off the objects whose kind has none on the cluster.
-func locate(cluster *target.Cluster, objects []managedresource.ManagedResourceStatus) ([]managedresource.ManagedResourceStatus, error) {
-	located := slices.Clone(objects)
+func locate(
+	ctx context.Context, cluster *target.Cluster, objects []managedresource.ManagedResourceStatus,
+) ([]managedresource.ManagedResourceStatus, error) {
+	located, mapper := slices.Clone(objects), cluster.MapperFor(ctx)
 	for i := range located {
 		ref := &located[i].Resource
 		kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
-		mapping, err := cluster.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		if err != nil && !meta.IsNoMatchError(err) {
 			return nil, fmt.Errorf("%s: %w", ref, err)
 		}
@@ -87,10 +89,10 @@ func (j *job) removeLeftovers(ctx context.Context) (resources.Progress, error) {
 	if err != nil {
 		return resources.Progress{}, err
 	}
-	if objects, err = locate(j.item.Target, objects); err != nil {
+	if objects, err = locate(ctx, j.item.Target, objects); err != nil {
 		return resources.Progress{}, err
 	}
-	if attempted, err = locate(j.item.Target, attempted); err != nil {
+	if attempted, err = locate(ctx, j.item.Target, attempted); err != nil {
 		return resources.Progress{}, err
 	}
 	j.record.known.Attempted = resources.Orphans(attempted, objects) // on record until they are gone
@@ -253,7 +255,7 @@ func (j *job) leaveReleases(ctx context.Context) (resources.Progress, error) {
 			j.record.dropRelease(release)
 			continue
 		}
-		attempted, err := locate(j.item.Target, resources.Union(j.record.known.Attempted, attemptedIn(history, isAny)))
+		attempted, err := locate(ctx, j.item.Target, resources.Union(j.record.known.Attempted, attemptedIn(history, isAny)))
 		if err != nil {
 			return resources.Progress{}, err
 		}

@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	kjson "sigs.k8s.io/json"
 
-	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -86,14 +86,14 @@ func (j *job) deployRelease(ctx context.Context) (resources.Progress, error) {
 	if j.record.workloads, err = workloadsOf(j.release); err != nil {
 		return resources.Progress{}, err
 	}
-	if j.attempt.unready, err = subjectsOf(j.item.Target, j.health, j.release); err != nil {
+	if j.attempt.unready, err = subjectsOf(ctx, j.item.Target, j.health, j.release); err != nil {
 		return resources.Progress{}, err
 	}
 	j.record.status.ObjectsDigest = ""
 	j.record.status.Release = &helmv1alpha1.ReleaseStatus{
 		Name: j.release.Name, Namespace: j.release.Namespace, Revision: j.release.Revision,
 		ChartName: j.chart.Name, ChartVersion: j.chart.Version, ChartDigest: j.chart.Digest, Source: j.source,
-		Inventory: inventoryFor(j.item.Target, j.release),
+		Inventory: inventoryFor(ctx, j.item.Target, j.release),
 	}
 	j.planTests()
 	j.announceRelease(labels)
@@ -109,12 +109,12 @@ func workloadsOf(release *engine.Release) ([]managedresource.ManagedResourceStat
 }
 
 // subjectsOf returns the objects of a release of which more is asked than that they exist.
-func subjectsOf(cluster *target.Cluster, health readiness.Health, release *engine.Release) ([]readiness.Subject, error) {
+func subjectsOf(ctx context.Context, cluster *target.Cluster, health readiness.Health, release *engine.Release) ([]readiness.Subject, error) {
 	objects, err := objectsOf(release)
 	if err != nil {
 		return nil, err
 	}
-	asked, err := locate(cluster, slices.DeleteFunc(objects, func(m managedresource.ManagedResourceStatus) bool {
+	asked, err := locate(ctx, cluster, slices.DeleteFunc(objects, func(m managedresource.ManagedResourceStatus) bool {
 		return !health.Asks(m.Resource.APIVersion, m.Resource.Kind)
 	}))
 	return subjectsFor(asked), err
@@ -174,9 +174,11 @@ func SourcesOf(item *v1alpha1.DeployItem) []v1alpha1.SourceReference {
 	if raw == nil || !bytes.Contains(raw.Raw, []byte(`"sourceRef"`)) {
 		return nil
 	}
-	decoded, err := config.DecodeConfiguration(raw.Raw)
-	if err != nil {
-		return nil // the job of the configuration has failed with the error
+	var decoded struct {
+		Chart helmv1alpha1.Chart `json:"chart"`
+	}
+	if kjson.UnmarshalCaseSensitivePreserveInts(raw.Raw, &decoded) != nil {
+		return nil // the job of the configuration has failed with the error; to find out why takes long, and the caches of all namespaces wait
 	}
 	chart := decoded.Chart
 	if chart.SourceRef == nil || chart.Archive != nil || chart.Ref != "" || chart.HelmChartRepo != nil {

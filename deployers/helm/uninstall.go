@@ -79,7 +79,7 @@ func (u *uninstaller) mayRemove(history []*engine.Release) (bool, error) {
 // leftoversOf returns what attempts on a release set out to apply and Helm does not uninstall: it does so with what the last revision has, in the
 // versions that the target serves.
 func (u *uninstaller) leftoversOf(ctx context.Context, cluster *target.Cluster, history []*engine.Release) ([]managedresource.ManagedResourceStatus, error) {
-	attempted, err := locate(cluster, resources.Union(u.record.known.Attempted, attemptedIn(history, isAny)))
+	attempted, err := locate(ctx, cluster, resources.Union(u.record.known.Attempted, attemptedIn(history, isAny)))
 	if err != nil || len(history) == 0 {
 		return attempted, err
 	}
@@ -87,7 +87,7 @@ func (u *uninstaller) leftoversOf(ctx context.Context, cluster *target.Cluster, 
 	if err != nil {
 		return nil, err
 	}
-	last, err = locate(cluster, last)
+	last, err = locate(ctx, cluster, last)
 	if err != nil {
 		return nil, err
 	}

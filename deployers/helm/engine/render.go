@@ -6,12 +6,14 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/kube"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
 	kjson "sigs.k8s.io/json"
 
@@ -121,15 +123,26 @@ func (o *operation) learnCapabilities(request Request) error {
 	return nil
 }
 
+// longestVersion is how many bytes the version of a cluster may have: it is remembered.
+const longestVersion = 256
+
+// isLong reports whether a version has texts that no API server gives.
+func isLong(info *version.Info) bool {
+	return len(info.GitVersion)+len(info.Major)+len(info.Minor) > longestVersion
+}
+
 // discover asks the cluster for its version and, where the chart may ask for them, for all its kinds.
 func (o *operation) discover(withKinds bool) (*chartutil.Capabilities, error) {
 	client, err := o.RESTClientGetter.ToDiscoveryClient()
 	if err != nil {
 		return nil, err
 	}
-	version, err := client.ServerVersion()
+	served, err := client.ServerVersion()
 	if err != nil {
 		return nil, fmt.Errorf("the version of the cluster cannot be read: %w", err)
+	}
+	if isLong(served) {
+		return nil, errors.New("the version of the cluster cannot be read: it is longer than those of API servers; correct the address of the server")
 	}
 	kinds := chartutil.DefaultVersionSet
 	if withKinds {
@@ -140,7 +153,7 @@ func (o *operation) discover(withKinds bool) (*chartutil.Capabilities, error) {
 	}
 	return &chartutil.Capabilities{
 		APIVersions: kinds,
-		KubeVersion: chartutil.KubeVersion{Version: version.GitVersion, Major: version.Major, Minor: version.Minor},
+		KubeVersion: chartutil.KubeVersion{Version: served.GitVersion, Major: served.Major, Minor: served.Minor},
 		HelmVersion: chartutil.DefaultCapabilities.HelmVersion,
 	}, nil
 }

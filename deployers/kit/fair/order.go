@@ -51,9 +51,11 @@ type order[T comparable] struct {
 	waiting map[T]*entry[T]
 	shares  []*share[T]
 	byPlace map[place]*share[T]
-	running map[T]hold
-	tenants map[string]int
-	use     *use
+	// sharesOf is how many shares a namespace has.
+	sharesOf map[string]int
+	running  map[T]hold
+	tenants  map[string]int
+	use      *use
 	// short reports whether processors are short; rests are those of namespaces, which may be over.
 	short func() bool
 	rests map[string]rest
@@ -70,7 +72,7 @@ type hold struct {
 
 func newOrder[T comparable](workers int, placeOf func(T) place, addressOf func(site string) string, now func() time.Time) *order[T] {
 	return &order[T]{
-		workers: workers, placeOf: placeOf, addressOf: addressOf, waiting: map[T]*entry[T]{}, byPlace: map[place]*share[T]{}, running: map[T]hold{},
+		workers: workers, placeOf: placeOf, addressOf: addressOf, waiting: map[T]*entry[T]{}, byPlace: map[place]*share[T]{}, sharesOf: map[string]int{}, running: map[T]hold{},
 		tenants: map[string]int{}, use: newUse(now), short: func() bool { return false }, rests: map[string]rest{}, priority: map[T]int{},
 	}
 }
@@ -90,16 +92,29 @@ func (o *order[T]) prefer(item T, priority int) {
 	}
 }
 
-// Push adds an item.
-func (o *order[T]) Push(item T) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	where := o.placeOf(item)
+// maxSites is how many sites of a namespace are told apart while items wait: all shares are looked at for each item of anybody, and a namespace may name
+// Targets without end. Its items of further sites wait as if nothing was known of theirs.
+const maxSites = 256
+
+// shareOf returns the share of a place, a new one where there is none.
+func (o *order[T]) shareOf(where place) *share[T] {
+	if o.byPlace[where] == nil && o.sharesOf[where.tenant] >= maxSites {
+		where.site = ""
+	}
 	s := o.byPlace[where]
 	if s == nil {
 		s = &share[T]{place: where, at: len(o.shares)}
 		o.byPlace[where], o.shares = s, append(o.shares, s)
+		o.sharesOf[where.tenant]++
 	}
+	return s
+}
+
+// Push adds an item.
+func (o *order[T]) Push(item T) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s := o.shareOf(o.placeOf(item))
 	o.number++
 	e := &entry[T]{item: item, priority: o.priority[item], number: o.number, share: s}
 	o.waiting[item] = e
@@ -218,6 +233,7 @@ func (o *order[T]) drop(s *share[T]) {
 	o.shares[len(o.shares)-1] = nil
 	o.shares = o.shares[:len(o.shares)-1]
 	delete(o.byPlace, s.place)
+	lower(o.sharesOf, s.tenant)
 }
 
 // next returns the share whose turn it is, nil when none may have a worker. Any that may have one will do for who only asks whether there is one.

@@ -73,6 +73,20 @@ func TestAClusterIsOneBeforeAndAfterItsAddressIsKnown(t *testing.T) {
 	assert.False(t, o.isDue(), "one of the spare workers")
 }
 
+// TestFewSitesOfANamespaceAreToldApart has items for more Targets than anybody looks at.
+func TestFewSitesOfANamespaceAreToldApart(t *testing.T) {
+	o := newOrder(4, placed, addressed, time.Now)
+	push(o, sited("hostile", 4*maxSites)...)
+	push(o, sited("calm", 10)...)
+	assert.Len(t, o.shares, maxSites+1+10)
+	for range 4*maxSites + 10 {
+		o.release(o.Pop())
+	}
+	assert.Empty(t, o.shares)
+	assert.Empty(t, o.sharesOf)
+	assert.Zero(t, o.Len())
+}
+
 func TestWhoGetsTheWorkers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		first, then []string

@@ -99,3 +99,31 @@ func TestAWorkerIsWokenForNewsOnly(t *testing.T) {
 		})
 	}
 }
+
+// present is a detector whose items are all at their cluster.
+type present struct{ detector }
+
+func (present) Name() string { return "present" }
+
+func (present) IsAt(*v1alpha1.DeployItem, managedresource.ClusterReference) bool { return true }
+
+func TestAnItemThatIsForgottenMeanwhileIsNotWatched(t *testing.T) {
+	key := types.NamespacedName{Namespace: "ns", Name: "item"}
+	clients, err := target.New(target.Options{})
+	require.NoError(t, err)
+	cluster, err := clients.OpenKubeconfig(key.Namespace, []byte(`{"contexts": [{"name": "c", "context": {"cluster": "c"}}],
+		"clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}]}`))
+	require.NoError(t, err)
+	desk := New(Options{Detector: present{}, Clients: clients, Client: readerOf(t), Queue: func(types.NamespacedName) {}})
+	known := &driftItem{key: key, site: desk.siteOf(siteKey{key.Namespace, "absent", target.Actor{}})}
+	known.site.users, known.site.cluster, desk.items[key] = 1, cluster, known
+	desk.Deployed = func(*v1alpha1.DeployItem) (Deployed, error) {
+		desk.Forget(key)
+		return Deployed{Objects: []managedresource.ResourceReference{{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "settings"}}}, nil
+	}
+	item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	item.Status.LastReconcileTime = new(metav1.Now())
+	known.site.follow(item, known)
+	_, objects := desk.watches.Count()
+	assert.Zero(t, objects)
+}

@@ -98,9 +98,12 @@ func (s *site) follow(item *v1alpha1.DeployItem, known *driftItem) bool {
 		d.watches.Suspect(known.key)
 	}
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	known.tooMany = errors.Is(err, drift.ErrTooMany)
+	if d.items[known.key] == nil { // it was forgotten meanwhile, and nobody else would take it off the watches
+		d.watches.Leave(known.key)
+	}
 	d.count()
-	d.mu.Unlock()
 	return true
 }
 
