@@ -130,6 +130,17 @@ func TestWhatAnEnvironmentSaysIsNoExpression(t *testing.T) {
 	}, got)
 }
 
+func TestTheNamespaceOfAnEnvironmentIsAName(t *testing.T) {
+	for namespace, allowed := range map[string]bool{"ls-system": true, "": false, "a b": false, "n\n- name: pod\n  type: landscaper.gardener.cloud/container": false} {
+		err := checkSpec(t.Context(), &scope{env: &v1alpha1.Environment{Spec: v1alpha1.EnvironmentSpec{Namespace: namespace}}})
+		if allowed {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, "spec.namespace: ")
+	}
+}
+
 func TestBindings(t *testing.T) {
 	key := pair.Key{Registration: "r", Environment: "e"}
 	tests := map[string]struct {

@@ -9,6 +9,7 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -119,10 +120,14 @@ func (r *Reconciler) patch(ctx context.Context, s *scope, change kit.MetadataCha
 	return kit.PatchMetadataOnly(ctx, r.Client, s.env, &s.env.Status, change, &r.written)
 }
 
-// checkSpec fails for a spec of which something could not be read.
+// checkSpec fails for a spec of which something could not be read, and for a namespace that can be none: the agent writes it, and blueprints of deployers
+// write it into texts.
 func checkSpec(_ context.Context, s *scope) error {
 	if err := s.env.Undecoded.Err(); err != nil {
 		return kit.Stall(operation, "InvalidSpec", "%w", err)
+	}
+	if problems := validation.IsDNS1123Label(s.env.Spec.Namespace); len(problems) > 0 {
+		return kit.Stall(operation, "InvalidSpec", "spec.namespace: %.80q cannot be the name of a namespace: %s; correct it", s.env.Spec.Namespace, problems[0])
 	}
 	return nil
 }

@@ -4,7 +4,9 @@
 package components
 
 import (
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -30,6 +32,17 @@ func (s *scene) released(version string) string {
 	require.NoError(s.T, err)
 	require.NoError(s.T, releases.PushComponents(s.Ctx, s.Registry, filepath.Join("..", ".."), s.T.TempDir(), version, reference, s.base()))
 	return reference
+}
+
+// TestTheBlueprintOfDeployersPrintsJSON keeps what an agent writes from adding lines to what the blueprint prints.
+func TestTheBlueprintOfDeployersPrintsJSON(t *testing.T) {
+	template, err := os.ReadFile(filepath.Join("..", "..", "charts", "components", "blueprint", "deploy.yaml"))
+	require.NoError(t, err)
+	printed := regexp.MustCompile(`\{\{-? *\.imports[^}]*\}\}`).FindAllString(string(template), -1)
+	require.Len(t, printed, 2)
+	for _, action := range printed {
+		assert.Contains(t, action, "| toJson }}")
+	}
 }
 
 // A deployer is installed by its component version with the imports that a DeployerRegistration's Installation gets.
