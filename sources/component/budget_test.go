@@ -55,3 +55,8 @@ func TestLargeDocumentsAreReadInParallelCalls(t *testing.T) {
 	require.Error(t, err)
 	decode(t, string(text))
 }
+
+func TestShortValuesWeighWhatTheyTakeDecoded(t *testing.T) {
+	text := "meta: {schemaVersion: v2}\ncomponent: {name: a, version: '1', labels: [{name: l, value: [" + strings.Repeat("0,", 10_000) + "0]}]}"
+	assert.Greater(t, decode(t, text).Weight(), int64(10*len(text)))
+}

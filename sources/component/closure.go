@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -43,16 +44,19 @@ type Limits struct {
 	Components int
 	// Depth is how many references may follow each other; 64 by default.
 	Depth int
-	// Bytes is how large all descriptors may be together; 32 MiB by default.
+	// Bytes is how much memory all descriptors may take together; MaxWeight by default.
 	Bytes int
 }
+
+// MaxWeight is how many bytes of memory the descriptors of one component and of all behind it may take.
+const MaxWeight = 64 << 20
 
 // withDefaults fills in what is not given.
 func (l Limits) withDefaults() Limits {
 	for _, limit := range []struct {
 		value    *int
 		standard int
-	}{{&l.Parallel, 32}, {&l.Components, 5000}, {&l.Depth, 64}, {&l.Bytes, 32 << 20}} {
+	}{{&l.Parallel, 32}, {&l.Components, 5000}, {&l.Depth, 64}, {&l.Bytes, MaxWeight}} {
 		*limit.value = cmp.Or(max(*limit.value, 0), limit.standard)
 	}
 	return l
@@ -74,13 +78,14 @@ type Closed struct {
 // cycles end by that. The first error cancels the rest; it names the way of references that leads to the component.
 func Closure(ctx context.Context, root *Descriptor, resolver Resolver, limits Limits) (*Closed, error) {
 	w := &walk{
-		resolver: resolver, limits: limits.withDefaults(), seen: map[Key]bool{root.Key(): true},
+		resolver: resolver, limits: limits.withDefaults(), seen: map[Key]bool{root.Key(): true}, weighed: map[*Descriptor]struct{}{},
 		closed: &Closed{Root: root, requested: map[Key]*Descriptor{root.Key(): root}, own: map[Key]*Descriptor{}},
 	}
 	level := []*visit{{found: root, way: root.Key().String()}}
-	if err := w.add(level[0]); err != nil {
+	if err := w.weigh(root); err != nil {
 		return nil, err
 	}
+	w.add(level[0])
 	for depth := 1; ; depth++ {
 		level = w.next(level)
 		switch {
@@ -100,8 +105,12 @@ type walk struct {
 	resolver Resolver
 	limits   Limits
 	seen     map[Key]bool
-	bytes    int
 	closed   *Closed
+
+	// mu guards what descriptors were found so far, and their weight.
+	mu      sync.Mutex
+	weighed map[*Descriptor]struct{}
+	weight  int64
 }
 
 // visit is one component version on the way.
@@ -144,9 +153,7 @@ func (w *walk) resolve(ctx context.Context, level []*visit) error {
 		return err
 	}
 	for _, v := range level {
-		if err := w.add(v); err != nil {
-			return err
-		}
+		w.add(v)
 	}
 	return nil
 }
@@ -163,26 +170,36 @@ func (w *walk) visit(ctx context.Context, v *visit) error {
 		return fmt.Errorf("component %s cannot be resolved: %w", v.way, err)
 	}
 	v.found = found
+	return w.weigh(found)
+}
+
+// weigh counts a descriptor when it arrives: those of a whole level may be far more than there is memory for.
+func (w *walk) weigh(d *Descriptor) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, isWeighed := w.weighed[d]; isWeighed {
+		return nil
+	}
+	w.weighed[d] = struct{}{}
+	if w.weight += d.weight; w.weight > int64(w.limits.Bytes) {
+		return fmt.Errorf("the descriptors behind component %s take more than %d bytes of memory; split it", w.closed.Root.Key(), w.limits.Bytes)
+	}
 	return nil
 }
 
 // add puts what was found into the result. Several references may lead to one component version by overwrites; it is kept once, and
 // its references are followed once.
-func (w *walk) add(v *visit) error {
+func (w *walk) add(v *visit) {
 	if v.ref != nil {
 		w.closed.requested[v.ref.Key()] = v.found
 	}
 	if same, known := w.closed.own[v.found.Key()]; known {
 		w.closed.requested[v.ref.Key()] = same
 		v.found = nil
-		return nil
-	}
-	if w.bytes += v.found.size; w.bytes > w.limits.Bytes {
-		return fmt.Errorf("the descriptors behind component %s have more than %d bytes; split it", w.closed.Root.Key(), w.limits.Bytes)
+		return
 	}
 	w.closed.own[v.found.Key()] = v.found
 	w.closed.Descriptors = append(w.closed.Descriptors, v.found)
-	return nil
 }
 
 // Find returns the component version that has this key itself, nil when there is none.

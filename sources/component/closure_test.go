@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -165,11 +166,36 @@ func TestClosureHasLimits(t *testing.T) {
 	}{
 		"more than 10 component versions":   {component.Limits{Components: 10}, endless},
 		"behind more than 3 references":     {component.Limits{Depth: 3}, endless},
-		"have more than 20 bytes; split it": {component.Limits{Bytes: 20}, newCatalog(large)},
+		"take more than 20 bytes of memory": {component.Limits{Bytes: 20}, newCatalog(large)},
 	} {
 		_, err := component.Closure(t.Context(), refersTo("root", "a"), test.resolver, test.limits)
 		assert.ErrorContains(t, err, want)
 	}
+}
+
+// TestAClosureEndsWhileALevelArrives has many large components beside each other.
+func TestAClosureEndsWhileALevelArrives(t *testing.T) {
+	var others []string
+	for i := range 1000 {
+		others = append(others, fmt.Sprintf("c%d", i))
+	}
+	var asked atomic.Int32
+	large := component.ResolverFunc(func(_ context.Context, k component.Key, _ component.Hint) (*component.Descriptor, error) {
+		asked.Add(1)
+		return component.Decode(fmt.Appendf(nil, "meta: {schemaVersion: v2}\ncomponent: {name: %s, version: 1.0.0, labels: [{name: l, value: %s}]}",
+			k.Name, strings.Repeat("x", 1000)))
+	})
+	_, err := component.Closure(t.Context(), refersTo("root", others...), large, component.Limits{Bytes: 20_000, Parallel: 2})
+	require.ErrorContains(t, err, "component example.com/root:1.0.0 take more than 20000 bytes of memory; split it")
+	assert.Less(t, asked.Load(), int32(25))
+}
+
+func TestADescriptorThatManyReferencesLeadToWeighsOnce(t *testing.T) {
+	same := decode(t, "meta: {schemaVersion: v2}\ncomponent: {name: example.com/a, version: 1.0.0}")
+	one := component.ResolverFunc(func(context.Context, component.Key, component.Hint) (*component.Descriptor, error) { return same, nil })
+	closed, err := component.Closure(t.Context(), refersTo("root", "a", "b", "c"), one, component.Limits{Bytes: int(same.Weight())})
+	require.NoError(t, err)
+	assert.Len(t, closed.Descriptors, 2)
 }
 
 func TestLocate(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
 // MaxDescriptor is how many bytes a component descriptor may have.
@@ -31,7 +33,7 @@ func Decode(data []byte) (*Descriptor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the component descriptor is wrong: %w", err)
 	}
-	d.size = len(data)
+	d.weight = memory.Size(d)
 	return d, d.Validate()
 }
 

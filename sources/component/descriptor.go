@@ -59,8 +59,8 @@ type Descriptor struct {
 
 	// unknown holds fields that the model does not know, by the object they were found in; Encode puts them back in the same schema.
 	unknown map[string]map[string]any
-	// size of the document in bytes.
-	size int
+	// weight is about how many bytes the descriptor takes in memory.
+	weight int64
 }
 
 // Key returns name and version.
@@ -210,5 +210,5 @@ type NestedResourceDigest struct {
 	Digest DigestSpec
 }
 
-// Size of the document that the descriptor was read from, in bytes; zero if it was made otherwise.
-func (d *Descriptor) Size() int { return d.size }
+// Weight is about how many bytes the descriptor takes in memory, which may be twenty times its text; zero if it was read from no document.
+func (d *Descriptor) Weight() int64 { return d.weight }

@@ -23,7 +23,7 @@ type Manifest struct {
 	Digest digest.Digest
 	// Own is the digest of this manifest: Digest, unless that is an index.
 	Own digest.Digest
-	// Raw is the manifest as the registry has it. It must not be changed.
+	// Raw is the manifest as the registry has it. Its bytes must not be changed; who needs them no more may let them go.
 	Raw []byte
 	// Stale says that the registry could not be asked, and that Digest is what it said to the same credentials before.
 	Stale bool
@@ -123,6 +123,9 @@ const maxDepth = 4
 // read follows indexes to the manifest for the platform.
 func (m *Manifest) read(ctx context.Context, at ocispec.Descriptor, o PullOptions) error {
 	for range maxDepth {
+		if err := o.admit(ctx, at.Size, m.client.registries.options.MaxManifest); err != nil {
+			return err
+		}
 		raw, d, err := m.client.cache.document(ctx, m.target, at)
 		if err != nil {
 			return err

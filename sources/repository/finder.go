@@ -25,6 +25,8 @@ type version struct {
 	registry place
 	// found is the time in nanoseconds at which a registry was asked.
 	found int64
+	// beside is how many bytes of memory it takes beside its descriptor.
+	beside int64
 }
 
 // blobs open what a local reference of one component version names.

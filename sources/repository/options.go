@@ -81,6 +81,7 @@ type Repositories struct {
 	versions *memory.Cache[grantKey, *version]
 	decoded  *memory.Cache[decodedKey, *component.Descriptor]
 	flights  singleflight.Group
+	rooms    rooms
 }
 
 // New makes Repositories. It fails if a required option is missing or LocalRoot cannot be used.
@@ -109,6 +110,7 @@ func New(o Options) (*Repositories, error) {
 		http:     &http.Client{Transport: o.Transport, CheckRedirect: checkRedirect},
 		versions: memory.Open[grantKey, *version](o.Memory, nil),
 		decoded:  memory.Open[decodedKey, *component.Descriptor](o.Memory, nil),
+		rooms:    newRooms(),
 	}, nil
 }
 

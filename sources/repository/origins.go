@@ -73,14 +73,16 @@ func (f *files) find(ctx context.Context, key component.Key) (*version, error) {
 
 // descriptor decodes each descriptor of an unchangeable file system once.
 func (f *files) descriptor(ctx context.Context, key component.Key) (*component.Descriptor, error) {
-	if f.scope == "" {
-		d, err := f.repository.Component(ctx, key)
-		return d, inFiles(err)
+	read := func() (*component.Descriptor, error) {
+		return f.r.withRoom(ctx, f.owner, component.MaxDescriptor, func() (*component.Descriptor, error) {
+			d, err := f.repository.Component(ctx, key)
+			return d, inFiles(err)
+		})
 	}
-	return f.r.decode(f.owner, decodedKey{f.scope, key.String()}, func() (*component.Descriptor, error) {
-		d, err := f.repository.Component(ctx, key)
-		return d, inFiles(err)
-	})
+	if f.scope == "" {
+		return read()
+	}
+	return f.r.decode(f.owner, decodedKey{f.scope, key.String()}, read)
 }
 
 // passing are errors that say nothing about files: the end of what was read, and of a job or session that somebody else may have waited for.
@@ -158,8 +160,10 @@ func (f *finder) local(ctx context.Context, t component.Typed, written string, o
 	if err != nil {
 		return nil, refused(name, err)
 	}
+	if err := f.held.keep(0, formats.Resident(repository)...); err != nil {
+		return nil, err
+	}
 	f.held.hold(held...)
-	f.held.keep(0, formats.Resident(repository)...)
 	return &files{r: f.r, owner: f.scope.Namespace, spec: t, name: name, repository: repository}, nil
 }
 
@@ -209,7 +213,9 @@ func (f *finder) openInline(t component.Typed, spec component.Inline) (origin, e
 	if err != nil {
 		return nil, refused(name, err)
 	}
-	f.held.keep(int64(len(spec.FileSystem)+len(spec.BlobFileSystem)), formats.Resident(repository)...)
+	if err := f.held.keep(int64(len(spec.FileSystem)+len(spec.BlobFileSystem)), formats.Resident(repository)...); err != nil {
+		return nil, err
+	}
 	return &files{r: f.r, owner: f.scope.Namespace, spec: t, name: name, repository: repository, scope: fmt.Sprintf("inline %x", sha256.Sum256(t.Raw))}, nil
 }
 
@@ -246,8 +252,10 @@ func (f *finder) git(ctx context.Context, t component.Typed, spec component.GitR
 	if err != nil {
 		return nil, refused(name, err)
 	}
+	if err := f.held.keep(0, formats.Resident(repository)...); err != nil {
+		return nil, err
+	}
 	f.held.hold(tree)
-	f.held.keep(0, formats.Resident(repository)...)
 	return &files{r: f.r, owner: f.scope.Namespace, spec: t, name: name, repository: repository, scope: scope + " " + commit + " " + spec.Path}, nil
 }
 

@@ -4,7 +4,6 @@
 package repository
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -136,7 +135,12 @@ func (o *registryOrigin) load(ctx context.Context, grant grantKey) (*version, er
 		return v, nil
 	}
 	asked := o.r.options.Clock().UnixNano()
-	m, err := o.r.options.OCI.ManifestFor(ctx, grant.reference, oci.PullOptions{Credentials: o.logins, First: true})
+	reading := o.r.rooms.manifests.Claim(o.owner)
+	defer reading.End()
+	m, err := o.r.options.OCI.ManifestFor(ctx, grant.reference, oci.PullOptions{Credentials: o.logins, First: true,
+		Admit: func(ctx context.Context, size int64) error {
+			return await(ctx, reading, manifestCost(size), "its manifest")
+		}})
 	if err != nil {
 		return nil, err
 	}
@@ -144,15 +148,17 @@ func (o *registryOrigin) load(ctx context.Context, grant grantKey) (*version, er
 	if err != nil {
 		return nil, spoiled("its manifest", err)
 	}
+	beside := memory.Size(m.Manifest) + memory.Size(blobs.layout)
+	reading.GiveBack(beside)
 	d, err := o.descriptor(ctx, blobs)
 	if err != nil {
 		return nil, err
 	}
-	v := &version{descriptor: d, repository: o.typed, blobs: blobs, registry: o.place, found: asked}
+	v := &version{descriptor: d, repository: o.typed, blobs: blobs, registry: o.place, found: asked, beside: beside}
 	if m.Stale {
 		v.found -= int64(o.r.options.Remember - min(staleFor, o.r.options.Remember))
 	}
-	o.r.versions.Put(o.owner, grant, v, int64(len(m.Raw))+memory.Size(blobs.layout)+grantWeight, pieceOf(d))
+	o.r.versions.Put(o.owner, grant, v, beside+grantWeight, pieceOf(d))
 	return v, nil
 }
 
@@ -160,7 +166,7 @@ func (o *registryOrigin) load(ctx context.Context, grant grantKey) (*version, er
 func (o *registryOrigin) descriptor(ctx context.Context, b *manifestBlobs) (*component.Descriptor, error) {
 	layer, err := b.layout.Descriptor(nil)
 	if err != nil {
-		config, configErr := b.manifest.Blob(ctx, b.layout.Config.Digest, o.r.options.MaxDescriptor)
+		config, configErr := b.manifest.Blob(ctx, b.layout.Config.Digest, maxConfig)
 		if configErr != nil {
 			return nil, configErr
 		}
@@ -169,16 +175,51 @@ func (o *registryOrigin) descriptor(ctx context.Context, b *manifestBlobs) (*com
 		}
 	}
 	return o.r.decode(o.owner, decodedKey{b.scope, layer.Digest.String()}, func() (*component.Descriptor, error) {
-		raw, err := b.manifest.Blob(ctx, layer.Digest, o.r.options.MaxDescriptor)
+		content, err := b.manifest.Open(ctx, layer.Digest, o.r.options.MaxDescriptor)
 		if err != nil {
 			return nil, err
 		}
-		d, err := formats.DecodeLayer(bytes.NewReader(raw.Bytes))
-		if err != nil {
-			return nil, spoiled("its descriptor", err)
-		}
-		return d, nil
+		defer func() { _ = content.Close() }()
+		return o.r.withRoom(ctx, o.owner, textIn(content), func() (*component.Descriptor, error) {
+			d, err := formats.DecodeLayer(content)
+			if err != nil {
+				return nil, spoiled("its descriptor", err)
+			}
+			return d, nil
+		})
 	})
+}
+
+// maxConfig is how many bytes the config of a component version may have, which names one layer.
+const maxConfig = 1 << 20
+
+// textIn is how many bytes of text may be in a layer with a descriptor: what is zipped unpacks to as much as a descriptor may have.
+func textIn(layer *oci.Content) int64 {
+	var start [2]byte
+	if n, _ := layer.ReadAt(start[:], 0); n == len(start) && start == [2]byte{0x1f, 0x8b} {
+		return component.MaxDescriptor
+	}
+	return min(layer.Size(), component.MaxDescriptor)
+}
+
+// withRoom decodes a text of so many bytes when the owner has room for it. Until then nothing of it should be in memory.
+func (r *Repositories) withRoom(
+	ctx context.Context, owner string, text int64, decode func() (*component.Descriptor, error),
+) (*component.Descriptor, error) {
+	claim := r.rooms.descriptors.Claim(owner)
+	defer claim.End()
+	if err := await(ctx, claim, decodingCost(text), "its descriptor"); err != nil {
+		return nil, err
+	}
+	return decode()
+}
+
+// await waits until a call has room for so many bytes in all. The error is ErrBusy where it has none until ctx ends.
+func await(ctx context.Context, claim *memory.Claim, bytes int64, subject string) error {
+	if claim.Wait(ctx, bytes) {
+		return nil
+	}
+	return busy(subject)
 }
 
 // decode returns a descriptor that was decoded before, or else decodes it and keeps it for the owner.
@@ -200,11 +241,13 @@ type manifestBlobs struct {
 	scope    string
 }
 
+// newManifestBlobs takes a manifest over. Its text, which can be a thousand times what is needed of it, goes.
 func newManifestBlobs(m *oci.Manifest, reference string) (*manifestBlobs, error) {
 	layout, err := formats.DecodeManifest(m.Raw)
 	if err != nil {
 		return nil, err
 	}
+	m.Raw = nil
 	return &manifestBlobs{manifest: m, layout: layout, scope: repositoryOf(reference)}, nil
 }
 

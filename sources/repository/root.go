@@ -65,8 +65,12 @@ func (s *Session) byReference(ctx context.Context, ref v1alpha1.ComponentDescrip
 	if err != nil {
 		return nil, err
 	}
+	d, err := s.remember(v)
+	if err != nil {
+		return nil, err
+	}
 	effective := v1alpha1.ComponentDescriptorReference{ComponentName: at.Key.Name, Version: at.Key.Version, RepositoryContext: anyJSON(at.Repository)}
-	return &Root{Descriptor: s.known.remember(v), Repository: at.Repository, Overwrite: diff,
+	return &Root{Descriptor: d, Repository: at.Repository, Overwrite: diff,
 		Definition: v1alpha1.ComponentDescriptorDefinition{Reference: &effective}}, nil
 }
 
@@ -91,7 +95,10 @@ func (s *Session) inline(ctx context.Context, definition v1alpha1.ComponentDescr
 		return nil, err
 	}
 	s.known.embed(v)
-	return &Root{Descriptor: s.known.remember(v), Definition: definition, Repository: repository}, nil
+	if _, err := s.remember(v); err != nil {
+		return nil, err
+	}
+	return &Root{Descriptor: d, Definition: definition, Repository: repository}, nil
 }
 
 // ownRepository is the one that a descriptor names, or else that of the Context.
@@ -140,7 +147,11 @@ func (s *Session) bySource(ctx context.Context, definition v1alpha1.ComponentDes
 	if err != nil {
 		return nil, fmt.Errorf("componentDescriptor in %s: %w", from, err)
 	}
-	return &Root{Descriptor: s.known.remember(v), Definition: definition, Repository: repository}, nil
+	d, err := s.remember(v)
+	if err != nil {
+		return nil, err
+	}
+	return &Root{Descriptor: d, Definition: definition, Repository: repository}, nil
 }
 
 func typed(field string, raw *v1alpha1.AnyJSON) (component.Typed, error) {

@@ -39,7 +39,7 @@ type Session struct {
 
 // Open starts a session.
 func (r *Repositories) Open(s Scope) *Session {
-	held := &holdings{}
+	held := &holdings{found: map[*component.Descriptor]struct{}{}, claim: r.rooms.sessions.Claim(s.Namespace)}
 	return &Session{
 		scope:    &s,
 		finder:   &finder{r: r, scope: &s, held: held, origins: map[string]*opening{}},
@@ -52,6 +52,9 @@ func (r *Repositories) Open(s Scope) *Session {
 // Close gives back what the session holds. File systems and blobs that it returned stay usable.
 func (s *Session) Close() { s.held.release() }
 
+// Rest says that what the session has found is kept by a cache with limits of its own, and needs no room any more.
+func (s *Session) Rest() { s.held.claim.GiveBack(0) }
+
 // SourcesUsed returns the Flux sources whose artifacts were used so far, by kind, namespace and name.
 func (s *Session) SourcesUsed() []v1alpha1.SourceStatus { return s.held.used() }
 
@@ -61,12 +64,8 @@ const sessionWeight = 64 << 10
 // Weight returns what the session has in memory: the bytes that only it has, and the descriptors that it shares with others.
 func (s *Session) Weight() (own int64, shared []memory.Piece) {
 	descriptors, bytes := s.held.inMemory()
-	counted := map[*component.Descriptor]struct{}{}
-	for _, d := range append(descriptors, s.known.descriptors()...) {
-		if _, ok := counted[d]; !ok {
-			counted[d] = struct{}{}
-			shared = append(shared, pieceOf(d))
-		}
+	for _, d := range descriptors {
+		shared = append(shared, pieceOf(d))
 	}
 	return sessionWeight + bytes, shared
 }
@@ -94,7 +93,7 @@ func (s *Session) resolve(ctx context.Context, key component.Key, hint component
 		return nil, &lookupError{err}
 	}
 	if v != nil {
-		return s.known.remember(v), nil
+		return s.found(v)
 	}
 	repository := hint.Repository
 	if repository.IsZero() {
@@ -103,7 +102,24 @@ func (s *Session) resolve(ctx context.Context, key component.Key, hint component
 	if v, err = s.finder.lookup(ctx, key, repository); err != nil {
 		return nil, &lookupError{err}
 	}
-	return s.known.remember(v), nil
+	return s.found(v)
+}
+
+// remember keeps a version for its resources, and returns its descriptor.
+func (s *Session) remember(v *version) (*component.Descriptor, error) {
+	if !s.known.remember(v) {
+		return v.descriptor, nil
+	}
+	return v.descriptor, s.held.keep(v.beside, v.descriptor)
+}
+
+// found is remember for a closure.
+func (s *Session) found(v *version) (*component.Descriptor, error) {
+	d, err := s.remember(v)
+	if err != nil {
+		return nil, &lookupError{err}
+	}
+	return d, nil
 }
 
 // RepositoryOf returns the repository in which Root or Closure found a component version: after overwrites, and the one of a resolver of

@@ -144,7 +144,7 @@ func TestContentOfAnArtifactSetMayBeReadAnyNumberOfTimes(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "text", got)
 	}
-	assert.Empty(t, s.session.held)
+	assert.Empty(t, s.session.held.open)
 }
 
 func TestARepositoryThatFailsToOpenHoldsNothing(t *testing.T) {

@@ -84,9 +84,8 @@ func (o *fluxOrigin) readFile(ctx context.Context, artifact fetch.Artifact, notT
 	if err != nil {
 		return notTar
 	}
-	o.finder.held.keep(0, d)
 	o.single = d
-	return nil
+	return o.finder.held.keep(0, d)
 }
 
 func (o *fluxOrigin) readTree(tree fs.FS, at string) error {
@@ -109,7 +108,9 @@ func (o *fluxOrigin) readTree(tree fs.FS, at string) error {
 	if err != nil {
 		return refused(o.name, err)
 	}
-	o.finder.held.keep(0, formats.Resident(repository)...)
+	if err := o.finder.held.keep(0, formats.Resident(repository)...); err != nil {
+		return err
+	}
 	o.archive = &files{r: o.finder.r, owner: o.finder.scope.Namespace, spec: o.typed, name: o.name, repository: repository, scope: o.scope}
 	return nil
 }
@@ -130,9 +131,8 @@ func (o *fluxOrigin) readDescriptor(tree fs.FS, name string) error {
 	if err != nil {
 		return refused(fmt.Sprintf("%s: %s", o.name, name), err)
 	}
-	o.finder.held.keep(0, d)
 	o.single = d
-	return nil
+	return o.finder.held.keep(0, d)
 }
 
 // root returns the component version that the artifact is about.

@@ -44,15 +44,13 @@ func (k *versions) inside(key component.Key, hint component.Hint) (*version, err
 	return v, nil
 }
 
-// remember keeps where a descriptor was found, for its resources.
-func (k *versions) remember(v *version) *component.Descriptor {
-	if v == nil {
-		return nil
-	}
+// remember keeps where a descriptor was found, for its resources. It reports whether that is new.
+func (k *versions) remember(v *version) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	before := k.found[v.descriptor.Key()]
 	k.found[v.descriptor.Key()] = v
-	return v.descriptor
+	return before == nil || before.descriptor != v.descriptor
 }
 
 // version returns what the session knows of a descriptor.
@@ -94,17 +92,4 @@ func (k *versions) start() component.Typed {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.root
-}
-
-// descriptors returns those of all versions.
-func (k *versions) descriptors() []*component.Descriptor {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	var all []*component.Descriptor
-	for _, versions := range []map[component.Key]*version{k.found, k.embedded} {
-		for _, v := range versions {
-			all = append(all, v.descriptor)
-		}
-	}
-	return all
 }

@@ -19,8 +19,8 @@ type room struct {
 var rooms = []room{
 	{"api", 0},
 	{"sources/keysize", 9},
+	{"sources/memory", 9},
 	{"sources/component", 10},
-	{"sources/memory", 10},
 	{"sources/measured", 10},
 	{"blueprints", 11},
 	{"sources/address", 12},

@@ -71,6 +71,7 @@ func (r *Reader) componentOf(ctx context.Context, in *Inputs, inst *v1alpha1.Ins
 		return nil, err
 	}
 	in.keepOpen(found)
+	in.Borrowed = append(in.Borrowed, newlyFound{found})
 	r.components.Keep(inst, found, found, 0)
 	return found, nil
 }
@@ -150,6 +151,8 @@ func (r *Reader) componentFailure(in *Reading, err error) error {
 	var missing contexts.Incomplete
 	var source *flux.Error
 	switch {
+	case IsBusy(err):
+		return err
 	case errors.Is(err, cloud.ErrIdentity):
 		return in.identityFailure(err)
 	case errors.As(err, &failure), kit.IsTransient(err) && !errors.As(err, new(*fault.Error)):

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
 const (
@@ -28,6 +29,11 @@ const (
 
 // ErrLoadLimit says that the other reconciliations of the namespace have as much in memory as they may.
 var ErrLoadLimit = errors.New("other Installations of the namespace are at work with large blueprints")
+
+// IsBusy says that other reconciliations have to end first: the job goes on as if nothing had happened.
+func IsBusy(err error) bool {
+	return errors.Is(err, ErrLoadLimit) || errors.Is(err, repository.ErrBusy)
+}
 
 // loadLimit bounds the blueprints that reconciliations have in memory, which are more than what is cached where a namespace has many large ones.
 // The zero value is ready. It is safe for concurrent use.

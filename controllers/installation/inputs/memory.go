@@ -68,6 +68,12 @@ func (in *Inputs) keepOpen(found *Component) bool {
 	return true
 }
 
+// newlyFound is a component that takes room, beside what is kept, until the reconciliation that has found it ends.
+type newlyFound struct{ *Component }
+
+// Give ends that.
+func (f newlyFound) Give() { f.session.Rest() }
+
 // GiveBack ends the use of all that the reconciliation has borrowed.
 func (in *Inputs) GiveBack() {
 	for _, held := range in.Borrowed {

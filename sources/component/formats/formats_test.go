@@ -371,6 +371,16 @@ func TestDecodeLayerRefuses(t *testing.T) {
 	}
 }
 
+func TestADirectoryCountsWhatItsDescriptorsTakeDecoded(t *testing.T) {
+	files := fstest.MapFS{}
+	for i := range 3 {
+		files[fmt.Sprintf("%d.yaml", i)] = &fstest.MapFile{Data: fmt.Appendf(nil, "meta: {schemaVersion: v2}\ncomponent: {name: example.com/c%d, version: 1.0.0, labels: [{name: l, value: [%s1]}]}",
+			i, strings.Repeat("{a: 1},", 75_000))}
+	}
+	_, err := formats.OpenDirectory(files, nil)
+	require.ErrorContains(t, err, "take more than 67108864 bytes of memory; divide it")
+}
+
 func TestArtifactSet(t *testing.T) {
 	content := []byte(`{"schemaVersion":2}`)
 	d := digest.FromBytes(content)

@@ -58,8 +58,8 @@ func OpenArchive(files fs.FS) (Collection, error) {
 
 // Limits of OpenDirectory.
 const (
-	maxDirectoryFiles = 1000
-	maxDirectoryBytes = 64 << 20
+	maxDirectoryFiles  = 1000
+	maxDirectoryWeight = component.MaxWeight
 )
 
 // OpenDirectory opens a directory in which every file is a component descriptor. Blobs are the files and directories of the second file
@@ -75,7 +75,7 @@ func OpenDirectory(descriptors, blobs fs.FS) (Collection, error) {
 		}
 	}
 	out := &folder{versions: map[component.Key]*component.Descriptor{}, blobs: blobs}
-	size := 0
+	weight := int64(0)
 	for i, entry := range entries {
 		if entry.IsDir() {
 			continue
@@ -84,8 +84,9 @@ func OpenDirectory(descriptors, blobs fs.FS) (Collection, error) {
 		if err != nil {
 			return nil, err
 		}
-		if size += added; size > maxDirectoryBytes || i >= maxDirectoryFiles {
-			return nil, fmt.Errorf("the directory has more than %d files or %d bytes of component descriptors", maxDirectoryFiles, maxDirectoryBytes)
+		if weight += added; weight > maxDirectoryWeight || i >= maxDirectoryFiles {
+			return nil, fmt.Errorf("the directory has more than %d files, or component descriptors that take more than %d bytes of memory; divide it",
+				maxDirectoryFiles, maxDirectoryWeight)
 		}
 	}
 	return out, nil
@@ -105,7 +106,7 @@ type folder struct {
 	blobs    fs.FS
 }
 
-func (f *folder) addFile(files fs.FS, name string) (int, error) {
+func (f *folder) addFile(files fs.FS, name string) (int64, error) {
 	d, err := readDescriptor(files, name)
 	if err != nil {
 		return 0, err
@@ -114,7 +115,7 @@ func (f *folder) addFile(files fs.FS, name string) (int, error) {
 		return 0, fmt.Errorf("file %s describes component %s for the second time; keep one", name, d.Key())
 	}
 	f.versions[d.Key()] = d
-	return d.Size(), nil
+	return d.Weight(), nil
 }
 
 func readDescriptor(files fs.FS, name string) (*component.Descriptor, error) {
