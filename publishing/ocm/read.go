@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,12 +45,15 @@ func NewReader(r publishing.Registry, place *Place) (*Reader, error) {
 	return &Reader{registry: r, place: place, workspace: workspace, session: session}, nil
 }
 
+// anySize leaves the limit of content to the client of registries: its digest is compared wherever it fits on the disk.
+const anySize = math.MaxInt64
+
 func openSession(r publishing.Registry, place *Place, workspace *pack.Workspace) (*repository.Session, error) {
 	store, err := fetch.New(fetch.Options{Dir: workspace.Dir("store")})
 	if err != nil {
 		return nil, err
 	}
-	repositories, err := repository.New(repository.Options{OCI: r.Client, Store: store, LocalRoot: place.Root})
+	repositories, err := repository.New(repository.Options{OCI: r.Client, Store: store, LocalRoot: place.Root, MaxContent: anySize})
 	if err != nil {
 		return nil, err
 	}

@@ -60,6 +60,9 @@ func New(o Options) (*Store, error) {
 // Temporary is a directory for what is not finished. What is left there when the process ends is removed when the next one opens the store.
 func (s *Store) Temporary() string { return s.cache.temp() }
 
+// MaxDownload is how many bytes the store accepts as one download or one Content.
+func (s *Store) MaxDownload() int64 { return s.options.MaxDownload }
+
 // Open returns the files of the tar or gzipped tar that a names. Concurrent calls for one digest at one URL share one download, and
 // a cached digest causes none. The error is a *fault.Error, or says that the download may be tried again.
 func (s *Store) Open(ctx context.Context, a Artifact) (*Tree, error) {

@@ -4,6 +4,7 @@
 package repository
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -25,7 +26,22 @@ type contents struct {
 	scope *Scope
 }
 
+// access finds what an access names.
 func (c contents) access(ctx context.Context, v *version, resource *component.Resource, t component.Typed) (*stream, error) {
+	found, err := c.find(ctx, v, resource, t)
+	if err != nil {
+		return nil, err
+	}
+	return c.charged(found), nil
+}
+
+// charged lets content take the room of the Scope on its way here.
+func (c contents) charged(found *stream) *stream {
+	found.transit, found.owner = c.r.rooms.transit, c.scope.Namespace
+	return found
+}
+
+func (c contents) find(ctx context.Context, v *version, resource *component.Resource, t component.Typed) (*stream, error) {
 	access, err := component.ParseAccess(t)
 	if err != nil {
 		return nil, refused("access", err)
@@ -81,7 +97,7 @@ func (c contents) beside(ctx context.Context, v *version, resource *component.Re
 		found.mediaType = mediaType
 	}
 	if isArtifactSet(found.mediaType) {
-		return c.r.fromSet(ctx, found, resource)
+		return c.r.fromSet(ctx, c.charged(found), resource)
 	}
 	return found, nil
 }
@@ -97,7 +113,10 @@ func (c contents) artifact(ctx context.Context, at place, resource *component.Re
 		return nil, err
 	}
 	return &stream{scope: repositoryOf(reference), id: layer.Digest.String(), mediaType: layer.MediaType, digest: layer.Digest, verified: true, manifest: m.Digest,
-		open: func(ctx context.Context) (io.ReadCloser, error) { return m.Open(ctx, layer.Digest, 0) }}, nil
+		size: layer.Size,
+		open: func(ctx context.Context) (io.ReadCloser, error) {
+			return m.Open(ctx, layer.Digest, c.r.options.MaxContent)
+		}}, nil
 }
 
 // relative opens an artifact in the registry of the component.
@@ -153,14 +172,15 @@ func (c contents) ociBlob(v *version, a component.OCIBlob) (*stream, error) {
 	if d.Validate() != nil {
 		return nil, stalled("access of type ociBlob", fmt.Sprintf("digest %q cannot be used", a.Digest), "publish the component version anew")
 	}
-	size := a.Size
+	size, most := a.Size, c.r.options.MaxContent
 	if size <= 0 {
 		size = -1
 	}
 	logins, ref := v.below(c.r.at(c.scope, repositoryOf(a.Repository))).logins, repositoryOf(a.Repository)+"@"+d.String()
 	return &stream{scope: repositoryOf(a.Repository), id: d.String(), mediaType: a.MediaType, digest: d, verified: true,
+		size: cmp.Or(max(size, 0), most),
 		open: func(ctx context.Context) (io.ReadCloser, error) {
-			return c.r.options.OCI.OpenBlob(ctx, ref, size, 0, logins)
+			return c.r.options.OCI.OpenBlob(ctx, ref, size, most, logins)
 		}}, nil
 }
 

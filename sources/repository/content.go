@@ -4,6 +4,7 @@
 package repository
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
 
@@ -52,7 +54,12 @@ type stream struct {
 	compared bool
 	// mutable says that scope and id alone may stand for other content tomorrow.
 	mutable bool
-	open    func(ctx context.Context) (io.ReadCloser, error)
+	// size is how many bytes were announced; zero if nobody said it.
+	size int64
+	open func(ctx context.Context) (io.ReadCloser, error)
+	// transit is the room on the way to the disk, and owner who has it; nil is for content that takes none.
+	transit *memory.Room
+	owner   string
 }
 
 // Content opens the content of a resource of a component version that the session has looked up. The digest of the resource
@@ -106,7 +113,54 @@ func (f *stream) granted(ctx context.Context) (io.ReadCloser, error) {
 	if !f.verified {
 		return nil, nil
 	}
-	return f.open(ctx)
+	return f.arrive(ctx)
+}
+
+// arrive opens the content. What a registry has announced waits for room, and is on disk when the call returns; of anything else each byte counts from when
+// it comes until the content is closed.
+func (f *stream) arrive(ctx context.Context) (io.ReadCloser, error) {
+	if f.transit == nil {
+		return f.open(ctx)
+	}
+	claim := f.transit.Claim(f.owner)
+	waiting, cancel := context.WithTimeout(ctx, transitPatience)
+	defer cancel()
+	if err := await(waiting, claim, min(f.size, largestTransit), "content"); err != nil {
+		claim.End()
+		return nil, cmp.Or(context.Cause(ctx), err)
+	}
+	opened, err := f.open(ctx)
+	if err != nil {
+		claim.End()
+		return nil, err
+	}
+	if _, isOnDisk := opened.(*oci.Content); isOnDisk {
+		claim.End()
+		return opened, nil
+	}
+	return &arriving{ReadCloser: opened, claim: claim}, nil
+}
+
+// arriving is content that takes room on the way.
+type arriving struct {
+	io.ReadCloser
+	claim *memory.Claim
+	bytes int64
+}
+
+// Read fails with ErrBusy where there is no room for what comes.
+func (a *arriving) Read(p []byte) (int, error) {
+	n, err := a.ReadCloser.Read(p)
+	if a.bytes += int64(n); !a.claim.Fits(min(a.bytes, largestTransit)) {
+		return 0, busy("content")
+	}
+	return n, err
+}
+
+// Close gives the room back.
+func (a *arriving) Close() error {
+	a.claim.End()
+	return a.ReadCloser.Close()
 }
 
 func closing(opened io.Closer) {
@@ -122,7 +176,7 @@ func (f *stream) kept(name string, want digest.Digest) fetch.Content {
 		scope, id = "once", unique()
 	}
 	return fetch.Content{Name: name, Scope: scope, ID: id, Digest: want, Write: func(ctx context.Context, w io.Writer) error {
-		opened, err := f.open(ctx)
+		opened, err := f.arrive(ctx)
 		if err != nil {
 			return err
 		}

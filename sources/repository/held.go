@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -34,16 +35,20 @@ const (
 	memoryStep = 64 << 10
 	// smallSession is up to how many bytes a session needs no room.
 	smallSession = 4 << 20
+	// transitRoom is how many bytes of content may be on its way to the disk, transitStep the unit of it, and largestTransit what content counts at most.
+	transitRoom, transitStep, largestTransit = 1 << 30, 1 << 20, transitRoom / 4
+	// transitPatience is for how long content waits for other content. It has a worker meanwhile.
+	transitPatience = 10 * time.Second
 )
 
 // rooms bound what is at work at a time, for each namespace and for the process. Who waits for one of the descriptors may have some of the manifests, and
 // nobody waits the other way round.
-type rooms struct{ manifests, descriptors, sessions *memory.Room }
+type rooms struct{ manifests, descriptors, sessions, transit *memory.Room }
 
 func newRooms() rooms {
 	return rooms{
 		manifests: memory.NewRoom(manifestsRoom, memoryStep), descriptors: memory.NewRoom(descriptorsRoom, memoryStep),
-		sessions: memory.NewRoom(sessionsRoom, memoryStep),
+		sessions: memory.NewRoom(sessionsRoom, memoryStep), transit: memory.NewRoom(transitRoom, transitStep),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -21,6 +22,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
@@ -170,5 +172,107 @@ func TestZippedDescriptorsCountAsWhatTheyMayUnpackTo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, c.want, textIn(&oci.Content{SectionReader: io.NewSectionReader(bytes.NewReader(c.layer), 0, int64(len(c.layer)))}))
 		})
+	}
+}
+
+// TestContentThatIsTooLargeIsNotDownloaded has content of ten bytes where nine are allowed.
+func TestContentThatIsTooLargeIsNotDownloaded(t *testing.T) {
+	reg := registry.Start(t, registry.Options{})
+	ref, _ := reg.Push(t, "charts/web", "1.0.0", registry.Layer{MediaType: oci.HelmChartLayer, Content: "0123456789"})
+	blob := reg.PushBlob(t, "blobs", "text/plain", []byte("012345678_"))
+	whole := formats.NewContent("text/plain", []byte("01234567_9"))
+	store, err := fetch.New(fetch.Options{Dir: t.TempDir(), MaxDownload: 9})
+	require.NoError(t, err)
+	s := arrange(t, reg,
+		line("artifact", "helmChart", "{type: ociArtifact, imageReference: '"+ref+"'}", "")+
+			line("blob", "plainText", fmt.Sprintf("{type: ociBlob, ref: %s/blobs, mediaType: text/plain, digest: '%s', size: 10}", reg.Host, blob.Digest), "")+
+			line("unmeasured", "plainText", fmt.Sprintf("{type: ociBlob, ref: %s/blobs, mediaType: text/plain, digest: '%s'}", reg.Host, blob.Digest), "")+
+			line("layer", "plainText", localBlob("text/plain", read(t, whole)), ""),
+		func(o *Options) { o.Store = store }, whole)
+	reg.Forget()
+	for _, name := range []string{"artifact", "blob", "unmeasured", "layer"} {
+		t.Run(name, func(t *testing.T) {
+			_, err := s.content(t, name)
+			require.ErrorIs(t, err, oci.ErrTooLarge)
+			assert.Equal(t, fault.Stalled, fault.KindOf(err))
+			assert.Zero(t, reg.Count("GET", "blobs"))
+		})
+	}
+}
+
+func TestPartsThatAreTooLargeTogetherAreRefused(t *testing.T) {
+	parts := []ocispec.Descriptor{{Size: 5}, {Size: 5}}
+	_, err := (&manifestBlobs{most: 9}).parts("both", parts)
+	require.ErrorIs(t, err, oci.ErrTooLarge)
+	assert.Equal(t, fault.Stalled, fault.KindOf(err))
+	found, err := (&manifestBlobs{most: 10}).parts("both", parts)
+	require.NoError(t, err)
+	assert.EqualValues(t, 10, found.size)
+}
+
+// announced is content of a namespace that a registry has announced.
+func announced(r *Repositories, owner string, size int64, open func(context.Context) (io.ReadCloser, error)) *stream {
+	return &stream{scope: "registry.example.com/c", id: "layer", verified: true, size: size, open: open, transit: r.rooms.transit, owner: owner}
+}
+
+func TestContentOfANamespaceOnItsWayIsBounded(t *testing.T) {
+	r := repositories(t, nil)
+	synctest.Test(t, func(t *testing.T) {
+		r.rooms = newRooms()
+		end := make(chan struct{})
+		slow := func(context.Context) (io.ReadCloser, error) {
+			<-end
+			return &oci.Content{}, nil
+		}
+		here := func(context.Context) (io.ReadCloser, error) { return &oci.Content{}, nil }
+		for range 2 {
+			go func() { _, _ = announced(r, "busy", largestTransit, slow).arrive(t.Context()) }()
+		}
+		synctest.Wait()
+		began := time.Now()
+		_, err := announced(r, "busy", 1, here).arrive(t.Context())
+		require.ErrorIs(t, err, ErrBusy)
+		assert.Equal(t, transitPatience, time.Since(began))
+		assert.Equal(t, fault.Retry, fault.KindOf(err))
+		began = time.Now()
+		_, err = announced(r, "calm", 64<<20, here).arrive(t.Context())
+		require.NoError(t, err)
+		assert.Zero(t, time.Since(began), "the other namespace waits for nobody")
+		close(end)
+		synctest.Wait()
+		assert.Zero(t, r.rooms.transit.Held())
+	})
+}
+
+func TestContentThatNobodyAnnouncedCountsAsItArrives(t *testing.T) {
+	r := repositories(t, nil)
+	others := r.rooms.transit.Claim("busy")
+	require.True(t, others.Fits(transitRoom/2-2*transitStep))
+	from := announced(r, "busy", 0, func(context.Context) (io.ReadCloser, error) {
+		return io.NopCloser(io.LimitReader(zeros{}, 4*transitStep)), nil
+	})
+	opened, err := from.arrive(t.Context())
+	require.NoError(t, err)
+	arrived, err := io.Copy(io.Discard, opened)
+	require.ErrorIs(t, err, ErrBusy)
+	assert.LessOrEqual(t, arrived, int64(2*transitStep))
+	require.NoError(t, opened.Close())
+	others.End()
+	assert.Zero(t, r.rooms.transit.Held())
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+func TestAllContentOfAScopeIsOnTheWayInItsName(t *testing.T) {
+	reg := registry.Start(t, registry.Options{})
+	set, _ := artifactSet(t, formats.NewContent("text/plain", []byte("text")))
+	s := arrange(t, reg, resource("set", "plainText", localBlob(set.MediaType, read(t, set)), nil)+
+		line("web", "plainText", "{type: wget, url: 'http://127.0.0.1:1/x'}", ""), nil, set)
+	for _, name := range []string{"set", "web"} {
+		found, err := s.session.stream(t.Context(), s.d, find(t, s.d, name))
+		require.NoError(t, err)
+		assert.Same(t, s.session.contents.r.rooms.transit, found.transit, name)
 	}
 }

@@ -70,6 +70,8 @@ type Options struct {
 	Timeout time.Duration
 	// MaxDescriptor and MaxDownload limit the bytes of a descriptor and of a file from a web or Helm server.
 	MaxDescriptor, MaxDownload int64
+	// MaxContent limits the bytes of content from a registry, which is refused before it is downloaded; zero means what the Store accepts.
+	MaxContent int64
 	// Clock tells the time; nil means time.Now.
 	Clock func() time.Time
 }
@@ -93,6 +95,7 @@ func New(o Options) (*Repositories, error) {
 	o.Timeout = cmp.Or(max(o.Timeout, 0), DefaultTimeout)
 	o.MaxDescriptor = cmp.Or(max(o.MaxDescriptor, 0), DefaultMaxDescriptor)
 	o.MaxDownload = cmp.Or(max(o.MaxDownload, 0), DefaultMaxDownload)
+	o.MaxContent = cmp.Or(max(o.MaxContent, 0), o.Store.MaxDownload())
 	if o.Memory == nil {
 		o.Memory = memory.New(0)
 	}

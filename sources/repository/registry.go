@@ -14,6 +14,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
@@ -144,7 +145,7 @@ func (o *registryOrigin) load(ctx context.Context, grant grantKey) (*version, er
 	if err != nil {
 		return nil, err
 	}
-	blobs, err := newManifestBlobs(m, grant.reference)
+	blobs, err := newManifestBlobs(m, grant.reference, o.r.options.MaxContent)
 	if err != nil {
 		return nil, spoiled("its manifest", err)
 	}
@@ -239,16 +240,18 @@ type manifestBlobs struct {
 	manifest *oci.Manifest
 	layout   *formats.Manifest
 	scope    string
+	// most is how many bytes one of them may have.
+	most int64
 }
 
 // newManifestBlobs takes a manifest over. Its text, which can be a thousand times what is needed of it, goes.
-func newManifestBlobs(m *oci.Manifest, reference string) (*manifestBlobs, error) {
+func newManifestBlobs(m *oci.Manifest, reference string, most int64) (*manifestBlobs, error) {
 	layout, err := formats.DecodeManifest(m.Raw)
 	if err != nil {
 		return nil, err
 	}
 	m.Raw = nil
-	return &manifestBlobs{manifest: m, layout: layout, scope: repositoryOf(reference)}, nil
+	return &manifestBlobs{manifest: m, layout: layout, scope: repositoryOf(reference), most: most}, nil
 }
 
 func (b *manifestBlobs) blob(_ context.Context, reference string) (*stream, error) {
@@ -257,21 +260,29 @@ func (b *manifestBlobs) blob(_ context.Context, reference string) (*stream, erro
 		return nil, err
 	}
 	if len(layers) == 1 {
-		return b.layer(layers[0].Digest, layers[0].MediaType), nil
+		return b.layer(layers[0]), nil
 	}
-	return b.parts(reference, layers), nil
+	return b.parts(reference, layers)
 }
 
 // parts is a blob that lies in several layers. Each is checked on its own, so the whole has no digest that is known before.
-func (b *manifestBlobs) parts(reference string, layers []ocispec.Descriptor) *stream {
-	return &stream{scope: b.scope, id: reference, mediaType: layers[0].MediaType, verified: true,
+func (b *manifestBlobs) parts(reference string, layers []ocispec.Descriptor) (*stream, error) {
+	size := int64(0)
+	for _, layer := range layers {
+		if layer.Size > b.most-size {
+			return nil, &fault.Error{Class: oci.ErrTooLarge, Subject: "content", Cure: "make it smaller or raise the limit of the controller",
+				Problem: fmt.Sprintf("its parts have more than the %d bytes allowed together", b.most)}
+		}
+		size += layer.Size
+	}
+	return &stream{scope: b.scope, id: reference, mediaType: layers[0].MediaType, verified: true, size: size,
 		open: func(ctx context.Context) (io.ReadCloser, error) {
 			openers := make([]formats.Opener, len(layers))
 			for i, layer := range layers {
-				openers[i] = func() (io.ReadCloser, error) { return b.manifest.Open(ctx, layer.Digest, 0) }
+				openers[i] = func() (io.ReadCloser, error) { return b.manifest.Open(ctx, layer.Digest, b.most) }
 			}
 			return formats.Concatenate(openers)
-		}}
+		}}, nil
 }
 
 // beside returns the reference of another manifest in the index that the component version is in; empty if there is no index.
@@ -283,9 +294,9 @@ func (b *manifestBlobs) beside(reference string) string {
 }
 
 // layer is a layer or the config.
-func (b *manifestBlobs) layer(d digest.Digest, mediaType string) *stream {
-	return &stream{scope: b.scope, id: d.String(), mediaType: mediaType, digest: d, verified: true,
-		open: func(ctx context.Context) (io.ReadCloser, error) { return b.manifest.Open(ctx, d, 0) }}
+func (b *manifestBlobs) layer(d ocispec.Descriptor) *stream {
+	return &stream{scope: b.scope, id: d.Digest.String(), mediaType: d.MediaType, digest: d.Digest, verified: true, size: d.Size,
+		open: func(ctx context.Context) (io.ReadCloser, error) { return b.manifest.Open(ctx, d.Digest, b.most) }}
 }
 
 // repositoryOf takes tag and digest off a reference.
