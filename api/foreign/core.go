@@ -4,17 +4,23 @@
 package foreign
 
 import (
+	"context"
 	"encoding/json"
 	"regexp"
-	"sync"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 )
 
 // CoreToJSON does the same as ToJSON for documents of the core schema of YAML 1.2, where yes, no, on, off, y and n are texts and not truth
 // values. The OCM tools read their documents like that.
-func CoreToJSON(text []byte) ([]byte, error) {
-	leave := enter(text)
+func CoreToJSON(text []byte) ([]byte, error) { return CoreToJSONContext(context.Background(), text) }
+
+// CoreToJSONContext is CoreToJSON for the owner of ctx, see OwnedBy. Where ctx ends while it waits the error is that of ctx.
+func CoreToJSONContext(ctx context.Context, text []byte) ([]byte, error) {
+	leave, err := enter(ctx, text)
+	if err != nil {
+		return nil, err
+	}
 	defer leave()
 	if _, err := Usual.afford(text, firstDocument); err != nil {
 		return nil, err
@@ -28,7 +34,10 @@ func CoreToJSON(text []byte) ([]byte, error) {
 
 // CoreUnmarshal does the same as Unmarshal for documents of the core schema of YAML 1.2.
 func CoreUnmarshal(text []byte, into any) error {
-	leave := sync.OnceFunc(enter(text))
+	leave, err := enter(context.Background(), text)
+	if err != nil {
+		return err
+	}
 	defer leave()
 	if _, err := Usual.afford(text, firstDocument); err != nil {
 		return err

@@ -10,10 +10,10 @@
 package foreign
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
-	"sync"
 
 	"sigs.k8s.io/yaml"
 )
@@ -49,7 +49,15 @@ func Afford(text []byte) error {
 
 // ToJSON does the same as the function, within these limits.
 func (l Limits) ToJSON(text []byte) ([]byte, error) {
-	leave := enter(text)
+	return l.ToJSONContext(context.Background(), text)
+}
+
+// ToJSONContext is ToJSON for the owner of ctx, see OwnedBy. Where ctx ends while it waits the error is that of ctx.
+func (l Limits) ToJSONContext(ctx context.Context, text []byte) ([]byte, error) {
+	leave, err := enter(ctx, text)
+	if err != nil {
+		return nil, err
+	}
 	defer leave()
 	if _, err := l.afford(text, firstDocument); err != nil {
 		return nil, err
@@ -68,7 +76,15 @@ func toJSON(text []byte) ([]byte, error) {
 
 // Unmarshal does the same as the function, within these limits.
 func (l Limits) Unmarshal(text []byte, into any) error {
-	leave := sync.OnceFunc(enter(text))
+	return l.UnmarshalContext(context.Background(), text, into)
+}
+
+// UnmarshalContext is Unmarshal for the owner of ctx, see OwnedBy. Where ctx ends while it waits the error is that of ctx.
+func (l Limits) UnmarshalContext(ctx context.Context, text []byte, into any) error {
+	leave, err := enter(ctx, text)
+	if err != nil {
+		return err
+	}
 	defer leave()
 	if _, err := l.afford(text, firstDocument); err != nil {
 		return err

@@ -9,25 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 )
-
-// largeDocument is from how many bytes on documents are read one after the other.
-const largeDocument = 256 << 10
-
-// large is held while a large document is read, so that many at the same time do not need a multiple of the memory.
-var large sync.Mutex
-
-// enter waits for its turn with a large document; leave ends it.
-func enter(text []byte) (leave func()) {
-	if len(text) < largeDocument {
-		return func() {}
-	}
-	large.Lock()
-	return large.Unlock
-}
 
 // How many documents of a text count: the decoder of JSON stops after the first.
 const (

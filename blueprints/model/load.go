@@ -5,6 +5,7 @@ package model
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,17 +22,22 @@ const maxDocument = 1 << 20
 
 // Load reads blueprint.yaml at the root of files, applies the defaults and checks the rules. Unknown keys are ignored. An error
 // names the line or the field, and what to do.
-func Load(files fs.FS) (*Blueprint, error) {
+func Load(files fs.FS) (*Blueprint, error) { return LoadContext(context.Background(), files) }
+
+// LoadContext is Load for the owner of ctx, see foreign.OwnedBy. Where ctx ends while a large one waits, the error is that of ctx.
+func LoadContext(ctx context.Context, files fs.FS) (*Blueprint, error) {
 	text, err := readDocument(files)
 	if err != nil {
 		return nil, err
 	}
-	return Parse(text)
+	return parse(ctx, text)
 }
 
 // Parse reads the text of a blueprint.yaml as Load does.
-func Parse(text []byte) (*Blueprint, error) {
-	document, err := foreign.ToJSON(text)
+func Parse(text []byte) (*Blueprint, error) { return parse(context.Background(), text) }
+
+func parse(ctx context.Context, text []byte) (*Blueprint, error) {
+	document, err := foreign.Usual.ToJSONContext(ctx, text)
 	if err != nil {
 		return nil, fmt.Errorf("%s %w", FileName, err)
 	}

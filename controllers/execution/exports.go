@@ -41,7 +41,7 @@ type exporter struct {
 func (e exporter) collect(ctx context.Context, s *scope) error {
 	exports := map[string]any{}
 	some := false
-	var texts exportTexts
+	texts := exportTexts{Several: foreign.SeveralOf(foreign.OwnedBy(ctx, s.execution.Namespace))}
 	for name, item := range s.items {
 		value, err := e.read(ctx, item, &texts)
 		if err != nil {
@@ -83,7 +83,11 @@ func (e exporter) read(ctx context.Context, item *v1alpha1.DeployItem, texts *ex
 			key, maxExports)
 	}
 	var value any
-	if err := texts.Unmarshal(secret.Data[exportKey], &value); err != nil {
+	err := texts.Unmarshal(secret.Data[exportKey], &value)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
 		return nil, kit.Stall(operation, "InvalidExport", "Secret %s: key %s %s", key, exportKey, foreign.Problem(err))
 	}
 	return value, nil

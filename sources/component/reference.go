@@ -4,6 +4,7 @@
 package component
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,7 +44,7 @@ func ParseReference(reference any) (RelativeReference, error) {
 		if strings.HasPrefix(r, uriScheme) {
 			return parseURI(r)
 		}
-		document, err := decodeJSON([]byte(r))
+		document, err := decodeJSON(context.Background(), []byte(r))
 		if err != nil {
 			return RelativeReference{}, fmt.Errorf("resource reference is neither a cd:// URI nor an object: %w", err)
 		}
@@ -60,7 +61,7 @@ func copyTree(value any) any {
 	if err != nil {
 		return nil
 	}
-	out, _ := decodeJSON(raw)
+	out, _ := decodeJSON(context.Background(), raw)
 	return out
 }
 

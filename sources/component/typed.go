@@ -6,6 +6,7 @@ package component
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,7 +26,7 @@ type Typed struct {
 
 // ParseTyped reads YAML or JSON of an object with a field type.
 func ParseTyped(text []byte) (Typed, error) {
-	document, err := decodeJSON(text)
+	document, err := decodeJSON(context.Background(), text)
 	if err != nil {
 		return Typed{}, err
 	}
@@ -141,8 +142,8 @@ func fold(fields map[string]any, name string) any {
 }
 
 // decodeJSON reads YAML or JSON with exact numbers.
-func decodeJSON(text []byte) (any, error) {
-	document, err := foreign.CoreToJSON(text)
+func decodeJSON(ctx context.Context, text []byte) (any, error) {
+	document, err := foreign.CoreToJSONContext(ctx, text)
 	if err != nil {
 		return nil, fmt.Errorf("the document %w", err)
 	}

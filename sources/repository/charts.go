@@ -176,7 +176,11 @@ func (r *Repositories) chartEntry(ctx context.Context, base string, a component.
 	var index struct {
 		Entries map[string][]chartEntry `json:"entries"`
 	}
-	if err := foreign.Index.Unmarshal(raw, &index); err != nil {
+	err = foreign.Index.UnmarshalContext(ctx, raw, &index)
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("index of the Helm repository: %w", context.Cause(ctx))
+	}
+	if err != nil {
 		return nil, stalled("Helm repository "+base, "its index.yaml "+foreign.Problem(err), "check the URL")
 	}
 	for _, entry := range index.Entries[a.Chart] {

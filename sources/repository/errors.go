@@ -4,6 +4,7 @@
 package repository
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -27,6 +28,14 @@ func lacking(subject, problem, cure string) error {
 // refused is a stalled failure whose cause says the rest.
 func refused(subject string, err error) error {
 	return fault.Of(fault.Stalled, fmt.Errorf("%s: %w", subject, err))
+}
+
+// refusedIn is refused for what was read in a context. Where that has ended, what was to be read is not to blame.
+func refusedIn(ctx context.Context, subject string, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", subject, context.Cause(ctx))
+	}
+	return refused(subject, err)
 }
 
 // spoiled is for a component version in a registry that cannot be read.

@@ -40,7 +40,7 @@ func (f *finder) open(ctx context.Context, t component.Typed) (origin, error) {
 	case component.Local:
 		return f.local(ctx, t, spec.FilePath, openDirectory)
 	case component.Inline:
-		return f.openInline(t, spec)
+		return f.openInline(ctx, t, spec)
 	case component.FluxSource:
 		return f.flux(ctx, t, spec)
 	case component.GitRepository:
@@ -127,7 +127,7 @@ func (b fileBlobs) blob(ctx context.Context, reference string) (*stream, error) 
 }
 
 // local opens a directory or tar below LocalRoot.
-func (f *finder) local(ctx context.Context, t component.Typed, written string, open func(fs.FS) (formats.Collection, error)) (origin, error) {
+func (f *finder) local(ctx context.Context, t component.Typed, written string, open func(context.Context, fs.FS) (formats.Collection, error)) (origin, error) {
 	name := fmt.Sprintf("repository %s %q", t.Type, written)
 	if f.r.options.LocalRoot == "" {
 		return nil, stalled(name, "repositories in files of the controller are not enabled", "publish the component to a registry, or use fluxSource; the operator may name a directory for them")
@@ -156,9 +156,9 @@ func (f *finder) local(ctx context.Context, t component.Typed, written string, o
 	if err != nil {
 		return nil, err
 	}
-	repository, err := open(content)
+	repository, err := open(ctx, content)
 	if err != nil {
-		return nil, refused(name, err)
+		return nil, refusedIn(ctx, name, err)
 	}
 	if err := f.held.keep(0, formats.Resident(repository)...); err != nil {
 		return nil, err
@@ -183,35 +183,35 @@ func copyOf(tree fs.FS, name string) func(context.Context, io.Writer) error {
 // blobsDirectory is where a repository of type local keeps its blobs.
 const blobsDirectory = "blobs"
 
-func openDirectory(files fs.FS) (formats.Collection, error) {
+func openDirectory(ctx context.Context, files fs.FS) (formats.Collection, error) {
 	blobs, err := fs.Sub(files, blobsDirectory)
 	if err != nil {
 		return nil, err
 	}
-	return formats.OpenDirectory(files, blobs)
+	return formats.OpenDirectory(ctx, files, blobs)
 }
 
 // openInline opens a repository that is written into a specification.
-func (f *finder) openInline(t component.Typed, spec component.Inline) (origin, error) {
+func (f *finder) openInline(ctx context.Context, t component.Typed, spec component.Inline) (origin, error) {
 	const name = "repository of type inline"
 	if spec.BlobMode != "" && spec.BlobMode != "filesystem" {
 		return nil, stalled(name, fmt.Sprintf("blobFsMode %q is not supported, since it would read files of the controller", spec.BlobMode), "write the blobs into blobFs")
 	}
-	descriptors, err := inlineDirectory(spec.FileSystem, spec.DescriptorPath)
+	descriptors, err := inlineDirectory(ctx, spec.FileSystem, spec.DescriptorPath)
 	if err != nil {
-		return nil, refused(name+": fileSystem", err)
+		return nil, refusedIn(ctx, name+": fileSystem", err)
 	}
 	raw := spec.BlobFileSystem
 	if len(raw) == 0 {
 		raw = spec.FileSystem
 	}
-	blobs, err := inlineDirectory(raw, spec.BlobPath)
+	blobs, err := inlineDirectory(ctx, raw, spec.BlobPath)
 	if err != nil {
-		return nil, refused(name+": blobFs", err)
+		return nil, refusedIn(ctx, name+": blobFs", err)
 	}
-	repository, err := formats.OpenDirectory(descriptors, blobs)
+	repository, err := formats.OpenDirectory(ctx, descriptors, blobs)
 	if err != nil {
-		return nil, refused(name, err)
+		return nil, refusedIn(ctx, name, err)
 	}
 	if err := f.held.keep(int64(len(spec.FileSystem)+len(spec.BlobFileSystem)), formats.Resident(repository)...); err != nil {
 		return nil, err
@@ -219,11 +219,11 @@ func (f *finder) openInline(t component.Typed, spec component.Inline) (origin, e
 	return &files{r: f.r, owner: f.scope.Namespace, spec: t, name: name, repository: repository, scope: fmt.Sprintf("inline %x", sha256.Sum256(t.Raw))}, nil
 }
 
-func inlineDirectory(raw []byte, dir string) (fs.FS, error) {
+func inlineDirectory(ctx context.Context, raw []byte, dir string) (fs.FS, error) {
 	if len(raw) == 0 {
 		raw = []byte("{}")
 	}
-	all, err := model.Inline(raw)
+	all, err := model.InlineContext(ctx, raw)
 	if err != nil {
 		return nil, err
 	}
@@ -248,9 +248,9 @@ func (f *finder) git(ctx context.Context, t component.Typed, spec component.GitR
 	if err != nil {
 		return nil, err
 	}
-	repository, err := formats.Open(tree.FS())
+	repository, err := formats.Open(ctx, tree.FS())
 	if err != nil {
-		return nil, refused(name, err)
+		return nil, refusedIn(ctx, name, err)
 	}
 	if err := f.held.keep(0, formats.Resident(repository)...); err != nil {
 		return nil, err

@@ -182,7 +182,10 @@ func (o *registryOrigin) descriptor(ctx context.Context, b *manifestBlobs) (*com
 		}
 		defer func() { _ = content.Close() }()
 		return o.r.withRoom(ctx, o.owner, textIn(content), func() (*component.Descriptor, error) {
-			d, err := formats.DecodeLayer(content)
+			d, err := formats.DecodeLayer(ctx, content)
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
 			if err != nil {
 				return nil, spoiled("its descriptor", err)
 			}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
@@ -73,12 +74,17 @@ func (s *Session) Weight() (own int64, shared []memory.Piece) {
 // Closure returns root with everything it refers to, overwrites applied. Component versions are looked up in parallel.
 func (s *Session) Closure(ctx context.Context, root *component.Descriptor) (*component.Closed, error) {
 	resolver := component.Overwrites(s.scope.Overwrites).Wrap(s.known.start(), component.ResolverFunc(s.resolve))
-	closed, err := component.Closure(ctx, root, resolver, component.Limits{})
+	closed, err := component.Closure(s.own(ctx), root, resolver, component.Limits{})
 	var found *lookupError
 	if err == nil || errors.As(err, &found) || ctx.Err() != nil {
 		return closed, err
 	}
 	return nil, refused("component "+root.Key().String(), err)
+}
+
+// own returns a context for reading the documents of the namespace.
+func (s *Session) own(ctx context.Context) context.Context {
+	return foreign.OwnedBy(ctx, s.scope.Namespace)
 }
 
 // lookupError marks errors of resolve among those of the closure, which only a person can end.

@@ -67,7 +67,7 @@ func (o *fluxOrigin) read(ctx context.Context, artifact fetch.Artifact, at strin
 	if err != nil {
 		return err
 	}
-	if err := o.readTree(tree.FS(), at); err != nil {
+	if err := o.readTree(ctx, tree.FS(), at); err != nil {
 		return errors.Join(err, tree.Close())
 	}
 	o.finder.held.hold(tree)
@@ -80,7 +80,10 @@ func (o *fluxOrigin) readFile(ctx context.Context, artifact fetch.Artifact, notT
 	if err != nil {
 		return err
 	}
-	d, err := component.Decode(raw)
+	d, err := component.DecodeContext(ctx, raw)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if err != nil {
 		return notTar
 	}
@@ -88,25 +91,25 @@ func (o *fluxOrigin) readFile(ctx context.Context, artifact fetch.Artifact, notT
 	return o.finder.held.keep(0, d)
 }
 
-func (o *fluxOrigin) readTree(tree fs.FS, at string) error {
+func (o *fluxOrigin) readTree(ctx context.Context, tree fs.FS, at string) error {
 	clean := cmp.Or(strings.TrimPrefix(path.Clean("/"+at), "/"), ".")
 	info, err := fs.Stat(tree, clean)
 	if err != nil {
 		return lacking(o.name, fmt.Sprintf("path %q is not in its artifact", at), "correct the path")
 	}
 	if !info.IsDir() {
-		return o.readDescriptor(tree, clean)
+		return o.readDescriptor(ctx, tree, clean)
 	}
 	sub, err := fs.Sub(tree, clean)
 	if err != nil {
 		return err
 	}
 	if _, err := fs.Stat(sub, blobsDirectory); errors.Is(err, fs.ErrNotExist) {
-		return o.readDescriptor(sub, formats.DescriptorFile)
+		return o.readDescriptor(ctx, sub, formats.DescriptorFile)
 	}
-	repository, err := formats.Open(sub)
+	repository, err := formats.Open(ctx, sub)
 	if err != nil {
-		return refused(o.name, err)
+		return refusedIn(ctx, o.name, err)
 	}
 	if err := o.finder.held.keep(0, formats.Resident(repository)...); err != nil {
 		return err
@@ -116,10 +119,10 @@ func (o *fluxOrigin) readTree(tree fs.FS, at string) error {
 }
 
 // readDescriptor reads a descriptor that lies alone. If it lies in a component archive, its blobs are beside it.
-func (o *fluxOrigin) readDescriptor(tree fs.FS, name string) error {
+func (o *fluxOrigin) readDescriptor(ctx context.Context, tree fs.FS, name string) error {
 	if dir := path.Dir(name); path.Base(name) == formats.DescriptorFile {
 		if _, err := fs.Stat(tree, path.Join(dir, blobsDirectory)); err == nil {
-			return o.readTree(tree, dir)
+			return o.readTree(ctx, tree, dir)
 		}
 	}
 	raw, err := fs.ReadFile(tree, name)
@@ -127,9 +130,9 @@ func (o *fluxOrigin) readDescriptor(tree fs.FS, name string) error {
 		return lacking(o.name, "its artifact holds no "+name,
 			"publish a component descriptor, a component archive or a CTF, and name it with path if it is not at the root")
 	}
-	d, err := component.Decode(raw)
+	d, err := component.DecodeContext(ctx, raw)
 	if err != nil {
-		return refused(fmt.Sprintf("%s: %s", o.name, name), err)
+		return refusedIn(ctx, fmt.Sprintf("%s: %s", o.name, name), err)
 	}
 	o.single = d
 	return o.finder.held.keep(0, d)

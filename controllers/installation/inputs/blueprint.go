@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/schema"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
@@ -29,8 +30,9 @@ type Blueprint struct {
 	bytes int64
 }
 
-func load(files fs.FS, digest string) *Blueprint {
-	document, err := model.Load(files)
+// load reads a blueprint for a namespace. It waits for its turn with a large one as long as that takes: what it finds is kept for other jobs, too.
+func load(namespace string, files fs.FS, digest string) *Blueprint {
+	document, err := model.LoadContext(foreign.OwnedBy(context.Background(), namespace), files)
 	blueprint := &Blueprint{digest: digest, files: files, Document: document, problem: err}
 	if err == nil {
 		blueprint.schemas = schema.New(schema.Options{LocalTypes: document.LocalTypes, Blueprint: files})
@@ -120,10 +122,10 @@ func (c *blueprintCache) inline(namespace string, raw []byte) *Blueprint {
 	if cached, ok := c.entries().Get(namespace, key); ok {
 		return cached
 	}
-	files, err := model.Inline(raw)
+	files, err := model.InlineContext(foreign.OwnedBy(context.Background(), namespace), raw)
 	blueprint := (&Blueprint{digest: digest, problem: err}).weighed()
 	if err == nil {
-		blueprint = load(files, digest)
+		blueprint = load(namespace, files, digest)
 	}
 	c.entries().Put(namespace, key, blueprint, 0, blueprint.Piece())
 	return blueprint

@@ -49,7 +49,7 @@ func TestEqualBlueprintsOfManyRevisionsAreKeptOnce(t *testing.T) {
 		files, err := model.Inline(paddedBlueprint(t, 0, 1<<20))
 		require.NoError(t, err)
 		found, err := c.artifact("shop", blueprintKey{"artifact", fmt.Sprint("revision-", i), "."}, func() (*Blueprint, error) {
-			return load(files, "sha256:equal"), nil
+			return load("shop", files, "sha256:equal"), nil
 		})
 		require.NoError(t, err)
 		if first == nil {
@@ -69,7 +69,7 @@ func TestBlueprintsOfOthersAreLoadedOnceBesideAHostileTenant(t *testing.T) {
 			_, err := c.artifact(name, blueprintKey{"artifact", name, "."}, func() (*Blueprint, error) {
 				loaded++
 				files, err := model.Inline(paddedBlueprint(t, tenant, 1<<17))
-				return load(files, "sha256:"+name), err
+				return load(name, files, "sha256:"+name), err
 			})
 			require.NoError(t, err)
 		}

@@ -121,7 +121,7 @@ func (r *Reader) blueprintOf(ctx context.Context, namespace string, files fs.FS)
 		reserved.Give()
 		return nil, nil, tooLarge{err}
 	}
-	blueprint := load(snapshot, digest)
+	blueprint := load(namespace, snapshot, digest)
 	reserved.shrink(blueprint.bytes)
 	return blueprint, reserved, nil
 }

@@ -19,6 +19,7 @@ import (
 
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/deployers/components"
@@ -79,7 +80,7 @@ func (f *Finder) Find(ctx context.Context, item *contract.Item, config *containe
 
 // fromRelay returns the archive as the content relay makes it now.
 func (f *Finder) fromRelay(ctx context.Context, item *contract.Item) ([]byte, []v1alpha1.SourceStatus, error) {
-	found, err := f.access.Relay.Get(ctx, operation, relay.For(relay.KindContent, item.DeployItem), "")
+	found, err := f.access.Relay.Get(ctx, operation, relay.For(relay.KindContent, item.DeployItem), "", nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -190,7 +191,10 @@ func (r *search) blueprint(ctx context.Context, session *repository.Session, roo
 	definition := r.config.Blueprint
 	switch {
 	case definition.Inline != nil:
-		files, err := model.Inline(definition.Inline.Filesystem.RawMessage)
+		files, err := model.InlineContext(foreign.OwnedBy(ctx, r.item.DeployItem.Namespace), definition.Inline.Filesystem.RawMessage)
+		if ctx.Err() != nil {
+			return nil, nil, context.Cause(ctx)
+		}
 		if err != nil {
 			return nil, nil, kit.Stall(operation, "InvalidBlueprint", "%s.inline: %w", field, err)
 		}

@@ -118,7 +118,7 @@ type ctf struct {
 func (c *ctf) Keys() []component.Key { return slices.Clone(c.keys) }
 
 // Component reads manifest, config and descriptor of a component version.
-func (c *ctf) Component(_ context.Context, key component.Key) (*component.Descriptor, error) {
+func (c *ctf) Component(ctx context.Context, key component.Key) (*component.Descriptor, error) {
 	manifest, err := c.manifest(key)
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (c *ctf) Component(_ context.Context, key component.Key) (*component.Descri
 	if err != nil {
 		return nil, fmt.Errorf("component %s: %w", key, err)
 	}
-	d, err := DecodeLayer(bytes.NewReader(raw))
+	d, err := DecodeLayer(ctx, bytes.NewReader(raw))
 	if err != nil {
 		return nil, fmt.Errorf("component %s: %w", key, err)
 	}

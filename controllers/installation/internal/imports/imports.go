@@ -49,7 +49,7 @@ func (c *Collected) Hash() string { return data.HashOf(c.hashes) }
 // Collect reads everything that an Installation imports. Errors name field and import.
 func (c *Collector) Collect(ctx context.Context, inst *v1alpha1.Installation) (*Collected, error) {
 	imports := &Collected{hashes: map[string]string{}, Targets: map[string]*v1alpha1.Target{}, Values: render.NewImports()}
-	contents, err := newLive(c.Live, inst, &imports.held)
+	contents, err := newLive(ctx, c.Live, inst, &imports.held)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,11 @@ func readEntries(entries map[string][]byte, entry, kind string, key client.Objec
 
 func readYAML(content []byte, kind string, key client.ObjectKey, entry string, read *foreign.Several) (any, error) {
 	var value any
-	if err := read.Unmarshal(content, &value); err != nil {
+	err := read.Unmarshal(content, &value)
+	if _, ok := errors.AsType[*foreign.Error](err); err != nil && !ok {
+		return nil, fmt.Errorf("%s %s: key %q: %w", kind, key, entry, err) // the job has ended
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s %s: key %q %s; correct its content", kind, key, entry, foreign.Problem(err))
 	}
 	return value, nil

@@ -55,10 +55,10 @@ type imported struct {
 }
 
 // newLive fails where there are too many objects to read. It reads none.
-func newLive(reader client.Reader, inst *v1alpha1.Installation, held *data.Allowance) (*live, error) {
+func newLive(ctx context.Context, reader client.Reader, inst *v1alpha1.Installation, held *data.Allowance) (*live, error) {
 	l := &live{
 		reader: reader, namespace: inst.Namespace, definitions: inst.Spec.Imports.Data, held: held,
-		users: map[place][]int{}, found: map[int]imported{},
+		users: map[place][]int{}, found: map[int]imported{}, read: foreign.SeveralOf(foreign.OwnedBy(ctx, inst.Namespace)),
 	}
 	for i := range l.definitions {
 		if at, _, ok := placeOf(&l.definitions[i]); ok {
