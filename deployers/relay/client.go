@@ -21,6 +21,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
 // answerTimeout is how long an answer may take. The relay itself gives up earlier.
@@ -70,9 +71,10 @@ func NewClient(config *rest.Config, connection *http.Client, service string) (*C
 // ProxyName is the name by which the API server reaches a Service over TLS; rights to services/proxy name it.
 func ProxyName(service string) string { return "https:" + service + ":" + PortName }
 
-// Get asks for content. Where the relay finds that the content has the digest known, which may be empty, the answer has no body. Errors are those
-// that the deployer would have met itself; that the relay is not there passes.
-func (c *Client) Get(ctx context.Context, operation string, asked Asked, known string) (*Content, error) {
+// Get asks for content. Where the relay finds that the content has the digest known, which may be empty, the answer has no body. A body is read once
+// reserve, which may be nil, has room for it. Errors are those of reserve, or those that the deployer would have met itself; that the relay is not there
+// passes.
+func (c *Client) Get(ctx context.Context, operation string, asked Asked, known string, reserve memory.Reserve) (*Content, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	token, err := c.identity.get(ctx, operation, "")
@@ -91,7 +93,7 @@ func (c *Client) Get(ctx context.Context, operation string, asked Asked, known s
 		return nil, c.unreached(operation, "the connection to the API server failed: %w", shortened(err))
 	}
 	defer response.Body.Close()
-	return c.read(operation, response, asked.Kind, known)
+	return c.read(ctx, operation, response, asked.Kind, known, reserve)
 }
 
 func isRefusedToken(response *http.Response) bool {
@@ -115,7 +117,19 @@ func (c *Client) send(ctx context.Context, asked Asked, known, token string) (*h
 }
 
 // read returns what an answer says.
-func (c *Client) read(operation string, response *http.Response, kind Kind, known string) (*Content, error) {
+func (c *Client) read(ctx context.Context, operation string, response *http.Response, kind Kind, known string, reserve memory.Reserve) (*Content, error) {
+	found, err := c.readHead(operation, response, known)
+	if err != nil || response.StatusCode != http.StatusOK {
+		return found, err
+	}
+	if found.Body, err = c.readBody(ctx, operation, response, kind, reserve); err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// readHead returns what an answer says without its body.
+func (c *Client) readHead(operation string, response *http.Response, known string) (*Content, error) {
 	if response.Header.Get(ServedBy) == "" {
 		return nil, c.notServed(operation, response)
 	}
@@ -147,15 +161,27 @@ func (c *Client) read(operation string, response *http.Response, kind Kind, know
 		return found, nil
 	}
 	found.MediaType, _, _ = mime.ParseMediaType(response.Header.Get("Content-Type"))
-	var err error
-	found.Body, err = io.ReadAll(io.LimitReader(response.Body, kind.limit()+1))
-	if err != nil {
+	return found, nil
+}
+
+// readBody reads the content of an answer.
+func (c *Client) readBody(ctx context.Context, operation string, response *http.Response, kind Kind, reserve memory.Reserve) ([]byte, error) {
+	var full error
+	body, err := memory.ReadAll(ctx, response.Body, response.ContentLength, kind.limit(), func(ctx context.Context, bytes int64) error {
+		if reserve != nil {
+			full = reserve(ctx, bytes)
+		}
+		return full
+	})
+	switch {
+	case full != nil:
+		return nil, full
+	case err != nil:
 		return nil, c.unreached(operation, "its answer broke off: %w", shortened(err))
-	}
-	if int64(len(found.Body)) > kind.limit() {
+	case int64(len(body)) > kind.limit():
 		return nil, kit.Stall(operation, "TooLarge", "the content relay %s sends more than %d MiB; publish something smaller", c.service, kind.limit()>>20)
 	}
-	return found, nil
+	return body, nil
 }
 
 // notServed is the error about an answer of the API server itself.

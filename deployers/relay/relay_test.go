@@ -5,6 +5,7 @@ package relay
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -97,7 +98,7 @@ func TestAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := &Client{service: "ls-system/landscaper-relay"}
 			answer := &http.Response{StatusCode: tc.status, Status: http.StatusText(tc.status), Header: tc.header, Body: io.NopCloser(tc.body)}
-			found, err := c.read("GetChart", answer, KindChart, tc.known)
+			found, err := c.read(t.Context(), "GetChart", answer, KindChart, tc.known, nil)
 			if tc.reason == "" {
 				require.NoError(t, err)
 				assert.Equal(t, "sha256:a", found.Digest)
@@ -116,10 +117,32 @@ func TestAnAnswerIsReadUpToTheLimitOfItsKind(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			c, body := &Client{service: "ls-system/landscaper-relay"}, &endless{}
 			answer := &http.Response{StatusCode: http.StatusOK, Header: http.Header{ServedBy: {"v1"}}, Body: io.NopCloser(body)}
-			_, err := c.read("Reconcile", answer, kind, "")
+			_, err := c.read(t.Context(), "Reconcile", answer, kind, "", nil)
 			failure := kit.AsFailure("", err)
 			assert.Equal(t, []any{"TooLarge", kit.Stalled}, []any{failure.Reason, failure.Kind})
 			assert.LessOrEqual(t, body.read, limit+1)
+		})
+	}
+}
+
+func TestAnAnswerIsReadWhereThereIsRoom(t *testing.T) {
+	full := errors.New("full")
+	for name, tc := range map[string]struct {
+		length int64
+		asked  []int64
+	}{"known length": {5 << 20, []int64{5 << 20}}, "unknown length": {-1, []int64{1 << 20, 2 << 20}}} {
+		t.Run(name, func(t *testing.T) {
+			var asked []int64
+			c, body := &Client{service: "ls-system/landscaper-relay"}, &endless{}
+			answer := &http.Response{StatusCode: http.StatusOK, Header: http.Header{ServedBy: {"v1"}}, Body: io.NopCloser(body), ContentLength: tc.length}
+			_, err := c.read(t.Context(), "Reconcile", answer, KindChart, "", func(_ context.Context, bytes int64) error {
+				if asked = append(asked, bytes); bytes > 1<<20 {
+					return full
+				}
+				return nil
+			})
+			require.ErrorIs(t, err, full)
+			assert.Equal(t, tc.asked, asked)
 		})
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/address"
 	"github.com/flux-landscaper/flux-landscaper/sources/keysize"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
 const (
@@ -42,6 +42,8 @@ type download struct {
 	// caData are more certificate authorities to trust, as PEM or base64 of it.
 	caData string
 	limit  int64
+	// reserve waits for room in memory for the body; it may be nil.
+	reserve memory.Reserve
 }
 
 // validator identifies the state of what a URL offers, as the server names it; it is empty where the server names none.
@@ -100,7 +102,7 @@ func (d *downloader) ask(ctx context.Context, what download) (answer, error) {
 	case response.StatusCode != http.StatusOK:
 		return answer{}, refused(what, response)
 	}
-	body, err := readLimited(what, response.Body)
+	body, err := readLimited(ctx, what, response)
 	return answer{body: body, validator: validator{response.Header.Get("ETag"), response.Header.Get("Last-Modified")}}, err
 }
 
@@ -168,12 +170,28 @@ func certificatePool(data string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-func readLimited(what download, body io.Reader) ([]byte, error) {
-	content, err := io.ReadAll(io.LimitReader(body, what.limit+1))
-	if err != nil {
-		return nil, unreachable(what, err)
+// letGo gives back the room of a body that is not needed any more.
+func (what download) letGo(ctx context.Context) {
+	if what.reserve != nil {
+		_ = what.reserve(ctx, 0) // nobody waits with that
 	}
-	if int64(len(content)) > what.limit {
+}
+
+// readLimited returns the body, once there is room for it.
+func readLimited(ctx context.Context, what download, response *http.Response) ([]byte, error) {
+	var full error
+	content, err := memory.ReadAll(ctx, response.Body, response.ContentLength, what.limit, func(ctx context.Context, bytes int64) error {
+		if what.reserve != nil {
+			full = what.reserve(ctx, bytes)
+		}
+		return full
+	})
+	switch {
+	case full != nil:
+		return nil, full
+	case err != nil:
+		return nil, unreachable(what, err)
+	case int64(len(content)) > what.limit:
 		return nil, kit.Stall("GetChart", "TooLarge", "%s: the answer of %s is larger than %d MiB; publish something smaller",
 			what.field, shown(what.url), what.limit>>20)
 	}

@@ -4,6 +4,7 @@
 package charts
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
@@ -39,9 +40,6 @@ type IndexEntry struct {
 	Digest string `json:"digest"`
 }
 
-// sharedByAll is the owner of cached indexes: tenants use the same ones.
-const sharedByAll = ""
-
 // indexes are those that were read lately, by their digests. It is safe for concurrent use.
 type indexes struct {
 	known *memory.Cache[string, *Index]
@@ -51,27 +49,28 @@ func newIndexes() indexes {
 	return indexes{memory.Open[string, *Index](memory.New(cacheSize), nil)}
 }
 
-// Load reads an index.yaml, from the cache where its content is known. The error shows nothing of the content.
-func (i indexes) Load(raw []byte) (*Index, error) {
+// Load reads an index.yaml for a tenant, from the cache where its content is known. The error shows nothing of the content. It is that of ctx where ctx ends
+// while others' large indexes are read.
+func (i indexes) Load(ctx context.Context, owner string, raw []byte) (*Index, error) {
 	sum := sha256.Sum256(raw)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
-	if cached, ok := i.known.Get(sharedByAll, digest); ok {
+	if cached, ok := i.known.Get(owner, digest); ok {
 		return cached, nil
 	}
 	var read struct {
 		Entries map[string][]IndexEntry `json:"entries"`
 	}
-	if err := foreign.Index.Unmarshal(raw, &read); err != nil {
+	if err := foreign.Index.UnmarshalContext(foreign.OwnedBy(ctx, owner), raw, &read); err != nil {
 		return nil, err
 	}
 	index := &Index{Digest: digest, entries: read.Entries}
-	i.known.Put(sharedByAll, digest, index, min(sizeOfEntries(read.Entries), largestKept)) // one that is larger takes all of it
+	i.known.Put(owner, digest, index, min(sizeOfEntries(read.Entries), largestKept)) // one that is larger takes all of it
 	return index, nil
 }
 
-// Cached returns the index whose content has the digest "sha256:<hex>", if it was loaded before. Whoever asks must have shown that it
-// may read the index.
-func (i indexes) Cached(digest string) (*Index, bool) { return i.known.Get(sharedByAll, digest) }
+// Cached returns the index whose content has the digest "sha256:<hex>", if it was loaded before. Whoever asks must have shown that
+// the tenant may read the index.
+func (i indexes) Cached(owner, digest string) (*Index, bool) { return i.known.Get(owner, digest) }
 
 func sizeOfEntries(entries map[string][]IndexEntry) int64 {
 	size := 0

@@ -4,6 +4,7 @@
 package charts
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,7 +16,7 @@ import (
 func loadIndex(t *testing.T, raw string) *Index {
 	t.Helper()
 	e := newIndexes()
-	index, err := e.Load([]byte(raw))
+	index, err := e.Load(t.Context(), "n", []byte(raw))
 	require.NoError(t, err)
 	return index
 }
@@ -52,12 +53,12 @@ func TestD10RangesOfVersions(t *testing.T) {
 func TestD10AnIndexIsParsedOnce(t *testing.T) {
 	e := newIndexes()
 	raw := []byte("entries: {a: [{version: 1.0.0, urls: [a.tgz]}]}")
-	first, err := e.Load(raw)
+	first, err := e.Load(t.Context(), "n", raw)
 	require.NoError(t, err)
-	again, err := e.Load(raw)
+	again, err := e.Load(t.Context(), "n", raw)
 	require.NoError(t, err)
 	assert.Same(t, first, again)
-	cached, ok := e.Cached(first.Digest)
+	cached, ok := e.Cached("n", first.Digest)
 	require.True(t, ok)
 	assert.Same(t, first, cached)
 }
@@ -67,24 +68,45 @@ func TestD10IndexesAreWeighedInBytes(t *testing.T) {
 	var first *Index
 	for i := range 3 {
 		location := strings.Repeat("x", cacheSize/2)
-		index, err := e.Load(fmt.Appendf(nil, "entries: {a: [{version: 1.0.%d, urls: [%s]}]}", i, location))
+		index, err := e.Load(t.Context(), "n", fmt.Appendf(nil, "entries: {a: [{version: 1.0.%d, urls: [%s]}]}", i, location))
 		require.NoError(t, err)
 		if first == nil {
 			first = index
 		}
 		assert.Greater(t, sizeOfEntries(index.entries), int64(len(location)))
 	}
-	_, ok := e.Cached(first.Digest)
+	_, ok := e.Cached("n", first.Digest)
 	assert.False(t, ok, "the oldest gave way")
 }
 
 func TestTheLastIndexIsKeptWhateverItsSize(t *testing.T) {
 	e := newIndexes()
-	index, err := e.Load(fmt.Appendf(nil, "entries: {a: [{version: 1.0.0, urls: [%s]}]}", strings.Repeat("x", cacheSize)))
+	index, err := e.Load(t.Context(), "n", fmt.Appendf(nil, "entries: {a: [{version: 1.0.0, urls: [%s]}]}", strings.Repeat("x", cacheSize)))
 	require.NoError(t, err)
-	cached, ok := e.Cached(index.Digest)
+	cached, ok := e.Cached("n", index.Digest)
 	assert.True(t, ok)
 	assert.Same(t, index, cached)
+}
+
+// TestIndexesOfATenantPushOutTheirOwn keeps what others use in the cache.
+func TestIndexesOfATenantPushOutTheirOwn(t *testing.T) {
+	e := newIndexes()
+	kept, err := e.Load(t.Context(), "calm", []byte("entries: {a: [{version: 1.0.0, urls: [a.tgz]}]}"))
+	require.NoError(t, err)
+	for i := range 4 {
+		_, err := e.Load(t.Context(), "busy", fmt.Appendf(nil, "entries: {a: [{version: 1.0.%d, urls: [%s]}]}", i, strings.Repeat("x", cacheSize/2)))
+		require.NoError(t, err)
+	}
+	_, ok := e.Cached("calm", kept.Digest)
+	assert.True(t, ok)
+}
+
+func TestTheTurnOfAnIndexEndsWithItsCall(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	e := newIndexes()
+	_, err := e.Load(ended, "n", fmt.Appendf(nil, "entries: {}\n#%s", strings.Repeat("x", 300<<10)))
+	assert.ErrorIs(t, err, context.Canceled)
 }
 
 func TestIsVersion(t *testing.T) {
@@ -102,7 +124,7 @@ func FuzzLoadIndex(f *testing.F) {
 	f.Add([]byte("&a [*a]"), "")
 	e := newIndexes()
 	f.Fuzz(func(t *testing.T, raw []byte, version string) {
-		index, err := e.Load(raw)
+		index, err := e.Load(t.Context(), "n", raw)
 		if err != nil {
 			return
 		}

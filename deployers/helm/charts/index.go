@@ -33,7 +33,7 @@ func (f *Finder) entryOf(
 	if err != nil {
 		return nil, err
 	}
-	index, err := f.index(ctx, what, base)
+	index, err := f.index(ctx, item.DeployItem.Namespace, what, base)
 	if err != nil {
 		return nil, err
 	}
@@ -51,19 +51,29 @@ func (f *Finder) entryOf(
 
 // index returns the index of a repository as it is now. It is downloaded only if the server does not say that the one remembered is still
 // right, and parsed only if its content is new.
-func (f *Finder) index(ctx context.Context, what download, base string) (*Index, error) {
+func (f *Finder) index(ctx context.Context, owner string, what download, base string) (*Index, error) {
 	key := asked{what.url, sha256.Sum256([]byte(what.authorization)), sha256.Sum256([]byte(what.caData))}
-	var known *Index
-	if last, ok := f.indexes.Get(key); ok {
-		if known, ok = f.read.Cached(last.(received).digest); ok {
-			what.known = last.(received).validator
-		}
+	last, _ := f.indexes.Get(key)
+	known, _ := last.(received)
+	if _, ok := f.read.Cached(owner, known.digest); ok {
+		what.known = known.validator
 	}
 	found, err := f.downloader.ask(ctx, what)
-	if err != nil || found.unchanged {
-		return known, err
+	if err == nil && found.unchanged {
+		if index, ok := f.read.Cached(owner, known.digest); ok {
+			return index, nil
+		}
+		what.known = validator{} // the cache has let it go meanwhile
+		found, err = f.downloader.ask(ctx, what)
 	}
-	index, err := f.read.Load(found.body)
+	if err != nil {
+		return nil, err
+	}
+	defer what.letGo(ctx)
+	index, err := f.read.Load(ctx, owner, found.body)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if err != nil {
 		return nil, kit.Again("GetChart", "InvalidIndex", "%s: index.yaml of %s %s; publish a valid index", repositoryField, shown(base), foreign.Problem(err))
 	}

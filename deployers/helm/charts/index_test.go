@@ -102,14 +102,14 @@ func TestD10AnIndexIsRememberedForItsLoginOnly(t *testing.T) {
 func TestAServerThatClaimsAnUnknownIndexIsUnchanged(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) }))
 	t.Cleanup(server.Close)
-	_, err := newFinder(t).index(t.Context(), download{url: server.URL, limit: maxIndex}, server.URL)
+	_, err := newFinder(t).index(t.Context(), "n", download{url: server.URL, limit: maxIndex}, server.URL)
 	require.ErrorContains(t, err, "answers 304")
 }
 
 func TestAnInvalidIndexShowsNothingOfItself(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "entries: [hidden") }))
 	t.Cleanup(server.Close)
-	_, err := newFinder(t).index(t.Context(), download{url: server.URL, limit: maxIndex}, server.URL)
+	_, err := newFinder(t).index(t.Context(), "n", download{url: server.URL, limit: maxIndex}, server.URL)
 	require.ErrorContains(t, err, "publish a valid index")
 	assert.False(t, strings.Contains(err.Error(), "hidden"))
 }

@@ -37,17 +37,24 @@ func (f *Finder) pull(ctx context.Context, item *contract.Item, field, ref strin
 	if err != nil {
 		return nil, err
 	}
-	blob, err := f.access.Registries.Pull(ctx, ref, oci.PullOptions{
-		Credentials: credentials, LayerMediaTypes: chartLayers, MaxBytes: maxArchive,
-	})
+	manifest, err := f.access.Registries.ManifestFor(ctx, ref, oci.PullOptions{Credentials: credentials})
 	if err != nil {
 		return nil, registryProblem(field, err)
 	}
-	if want != "" && blob.Digest != want {
-		return nil, mismatch(field, blob.Digest.String(), want)
+	layer, err := manifest.Layer(chartLayers...)
+	if err != nil {
+		return nil, registryProblem(field, err)
 	}
-	if cached, ok := f.engine.Cached(blob.Digest.String()); ok {
-		return cached, nil
+	if want != "" && layer.Digest != want {
+		return nil, mismatch(field, layer.Digest.String(), want)
+	}
+	if err := f.reserve(field+" "+ref)(ctx, min(layer.Size, maxArchive)); err != nil {
+		return nil, err
+	}
+	// Also where the chart is known: only who gives it away has it.
+	blob, err := manifest.Blob(ctx, layer.Digest, maxArchive)
+	if err != nil {
+		return nil, registryProblem(field, err)
 	}
 	return f.load(ctx, item, field+" "+ref, blob.Bytes)
 }

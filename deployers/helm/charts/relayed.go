@@ -18,21 +18,25 @@ const operation = "GetChart"
 
 // fromRelay returns the chart as the content relay finds it now. What the engine has of an earlier job is not sent again.
 func (f *Finder) fromRelay(ctx context.Context, item *contract.Item) (*engine.Chart, []v1alpha1.SourceStatus, error) {
-	var cached *engine.Chart
+	const field = "chart, by the content relay"
 	known := ""
-	if last, ok := f.relayed.Get(item.DeployItem.UID); ok {
-		if cached, ok = f.engine.Cached(last.(string)); ok {
-			known = last.(string)
-		}
+	if last, ok := f.relayed.Get(item.DeployItem.UID); ok && f.engine.IsCached(item.DeployItem.Namespace, last.(string)) {
+		known = last.(string)
 	}
-	found, err := f.access.Relay.Get(ctx, operation, relay.For(relay.KindChart, item.DeployItem), known)
+	asked := relay.For(relay.KindChart, item.DeployItem)
+	found, err := f.access.Relay.Get(ctx, operation, asked, known, f.reserve(field))
 	if err != nil {
 		return nil, nil, err
 	}
 	if found.Body == nil && known != "" {
-		return cached, found.Sources, nil
+		if cached, err := f.cached(ctx, item, field, known); cached != nil || err != nil {
+			return cached, found.Sources, err
+		}
+		// The cache has let it go while the relay was asked.
+		if found, err = f.access.Relay.Get(ctx, operation, asked, "", f.reserve(field)); err != nil {
+			return nil, nil, err
+		}
 	}
-	const field = "chart, by the content relay"
 	chart, err := f.engine.Receive(ctx, item.DeployItem.Namespace, found.MediaType, found.Body)
 	if err != nil {
 		return nil, found.Sources, badChart(field, err)

@@ -26,9 +26,6 @@ const (
 	maxChartBytes = 100 << 20
 )
 
-// sharedByAll is the owner of cached charts: tenants use the same ones.
-const sharedByAll = ""
-
 // Chart is a chart as a child has found it. It is immutable and may be used by several operations at a time.
 type Chart struct {
 	// Name and Version are those of Chart.yaml.
@@ -47,22 +44,61 @@ type Chart struct {
 func (e *Engine) Load(ctx context.Context, owner string, archive []byte) (*Chart, error) {
 	sum := sha256.Sum256(archive)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
-	if cached, ok := e.charts.Get(sharedByAll, digest); ok {
-		return cached, nil
+	if cached, err := e.Cached(ctx, owner, digest); cached != nil || err != nil {
+		return cached, err
+	}
+	if err := e.Reserve(ctx, int64(len(archive))); err != nil {
+		return nil, err
 	}
 	return e.keep(ctx, owner, rendering.PackedChart{Archive: archive}, digest, digest)
 }
 
-// Cached returns the chart whose archive has the digest "sha256:<hex>", if it was loaded before. Whoever asks must have shown that it may
-// read the chart.
-func (e *Engine) Cached(digest string) (*Chart, bool) { return e.charts.Get(sharedByAll, digest) }
+// Cached returns the chart whose archive has the digest "sha256:<hex>", nil if it is not in memory. It waits for room for it, see Session. Whoever asks must
+// have shown that the tenant may read the chart.
+func (e *Engine) Cached(ctx context.Context, owner, digest string) (*Chart, error) {
+	s := sessionOf(ctx)
+	if s == nil {
+		cached, _ := e.charts.Get(owner, digest)
+		return cached, nil
+	}
+	if used := e.inUse.join(s, digest); used != nil {
+		return used, nil
+	}
+	size, ok := e.sizeOf(owner, digest)
+	if !ok {
+		return nil, nil
+	}
+	if err := e.Reserve(ctx, size); err != nil {
+		return nil, err
+	}
+	cached, ok := e.charts.Get(owner, digest)
+	if !ok {
+		return nil, nil // the cache has let it go meanwhile
+	}
+	return e.inUse.share(s, digest, cached), nil
+}
+
+// sizeOf returns what a cached chart takes, without holding it: what the cache lets go while a call waits for room is to be gone.
+func (e *Engine) sizeOf(owner, digest string) (int64, bool) {
+	cached, ok := e.charts.Get(owner, digest)
+	if !ok {
+		return 0, false
+	}
+	return int64(cached.packed.Size()), true
+}
+
+// IsCached reports whether a chart is cached, for a tenant who asks elsewhere whether it has changed. It may be gone when he knows.
+func (e *Engine) IsCached(owner, digest string) bool {
+	_, ok := e.sizeOf(owner, digest)
+	return ok
+}
 
 // LoadDirectory returns the chart that a directory holds; a .helmignore file is respected. The key identifies the content: what is cached under
 // it is not read again. The digest of the chart is that of its own files, whatever lies beside them. The error wraps ErrChart where the chart is at
 // fault.
 func (e *Engine) LoadDirectory(ctx context.Context, owner string, files fs.FS, key string) (*Chart, error) {
-	if cached, ok := e.charts.Get(sharedByAll, key); ok {
-		return cached, nil
+	if cached, err := e.Cached(ctx, owner, key); cached != nil || err != nil {
+		return cached, err
 	}
 	found, err := e.readDirectory(ctx, files)
 	if errors.Is(err, ErrNoRoom) {
@@ -87,9 +123,7 @@ func digestOf(files []rendering.PackedFile) string {
 
 func (e *Engine) keep(ctx context.Context, owner string, packed rendering.PackedChart, key, digest string) (*Chart, error) {
 	if e.options.Unread {
-		chart := &Chart{Digest: digest, packed: packed}
-		e.remember(key, chart)
-		return chart, nil
+		return e.remember(ctx, owner, key, &Chart{Digest: digest, packed: packed}), nil
 	}
 	found, err := rendering.Do(ctx, e.children, owner, rendering.Task{Verb: rendering.TaskLoad, Chart: packed}, nil)
 	if errors.Is(err, rendering.ErrUnaffordable) {
@@ -98,17 +132,19 @@ func (e *Engine) keep(ctx context.Context, owner string, packed rendering.Packed
 	if err != nil {
 		return nil, err
 	}
-	chart := &Chart{
+	return e.remember(ctx, owner, key, &Chart{
 		Name: found.Name, Version: found.Version, Digest: digest, packed: packed,
 		dynamic: found.IsDynamic, hasDefinitions: found.HasDefinitions,
-	}
-	e.remember(key, chart)
-	return chart, nil
+	}), nil
 }
 
-// remember keeps a chart. One that is larger than the cache takes all of it.
-func (e *Engine) remember(key string, chart *Chart) {
-	e.charts.Put(sharedByAll, key, chart, min(int64(chart.packed.Size()), largestKept))
+// remember keeps a chart that was read, and returns it, or the same one of another call. One that is larger than the cache takes all of it.
+func (e *Engine) remember(ctx context.Context, owner, key string, chart *Chart) *Chart {
+	e.charts.Put(owner, key, chart, min(int64(chart.packed.Size()), largestKept))
+	if s := sessionOf(ctx); s != nil {
+		return e.inUse.share(s, key, chart)
+	}
+	return chart
 }
 
 // copyTree copies a map of decoded JSON or YAML.
@@ -150,15 +186,13 @@ func (e *Engine) readDirectory(ctx context.Context, root fs.FS) ([]rendering.Pac
 	if err := fs.WalkDir(root, ".", found.visit); err != nil {
 		return nil, err
 	}
-	if e.options.Room != nil {
-		if err := e.options.Room(ctx, found.size); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrNoRoom, err)
-		}
+	if err := e.options.Room(ctx, found.size); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoRoom, err)
 	}
 	return found.read()
 }
 
-// ErrNoRoom says that Options.Room has none for the files of a chart.
+// ErrNoRoom says that there is no room for the files of a chart, by Options.Room.
 var ErrNoRoom = errors.New("there is no room for the files of the chart")
 
 // directory finds the files of a chart directory.

@@ -63,7 +63,8 @@ type Options struct {
 	Children confined.Limits
 	// Unread keeps charts as they were found and looks into none, for a process that passes them on.
 	Unread bool
-	// Room is called before the files of a chart in a directory are read, with what they take in memory, in bytes; an error ends that. It may be nil.
+	// Room is called before the files of a chart in a directory are read, with what they take in memory, in bytes; an error ends that. Nil means
+	// Engine.Reserve.
 	Room func(ctx context.Context, bytes int64) error
 }
 
@@ -76,6 +77,7 @@ type Engine struct {
 	locks    *locks
 	memory   *records.MemoryStorage
 	room     *records.Room
+	inUse    *chartsInUse
 }
 
 // New returns an Engine, or an error for an unknown storage driver.
@@ -91,6 +93,10 @@ func New(options Options) (*Engine, error) {
 		clusters: clusters,
 		locks:    newLocks(),
 		room:     records.NewRoom(),
+		inUse:    newChartsInUse(),
+	}
+	if options.Room == nil {
+		e.options.Room = e.Reserve
 	}
 	switch options.Driver {
 	case "", DriverSecret, driverSecrets:

@@ -52,16 +52,20 @@ func (e *Engine) Receive(ctx context.Context, owner, mediaType string, content [
 		return nil, fmt.Errorf("%w: %w", rendering.ErrChart, err)
 	}
 	digest := digestOf(files)
-	if cached, ok := e.charts.Get(sharedByAll, digest); ok {
-		return cached, nil
+	if cached, err := e.Cached(ctx, owner, digest); cached != nil || err != nil {
+		return cached, err
+	}
+	if err := e.Reserve(ctx, int64(len(content))); err != nil {
+		return nil, err
 	}
 	return e.keep(ctx, owner, rendering.PackedChart{Files: files}, digest, digest)
 }
 
-// unpackFiles reads files within the limits of charts.
+// unpackFiles reads files within the limits of charts. They are parts of content, which may be as large as all that there is room for.
 func unpackFiles(content []byte) ([]rendering.PackedFile, error) {
 	var files []rendering.PackedFile
-	reader := tar.NewReader(bytes.NewReader(content))
+	packed := bytes.NewReader(content)
+	reader := tar.NewReader(packed)
 	for {
 		header, err := reader.Next()
 		if errors.Is(err, io.EOF) {
@@ -73,10 +77,11 @@ func unpackFiles(content []byte) ([]rendering.PackedFile, error) {
 		if header.Typeflag != tar.TypeReg || header.Size > maxChartFile || len(files) >= maxChartFiles {
 			return nil, fmt.Errorf("entry %q is no file within the limits of a chart", header.Name)
 		}
-		data, err := io.ReadAll(reader)
-		if err != nil {
-			return nil, err
+		if header.Size > int64(packed.Len()) {
+			return nil, fmt.Errorf("entry %q is cut off", header.Name)
 		}
-		files = append(files, rendering.PackedFile{Name: header.Name, Data: data})
+		begins := len(content) - packed.Len()
+		ends := begins + int(header.Size)
+		files = append(files, rendering.PackedFile{Name: header.Name, Data: content[begins:ends:ends]})
 	}
 }

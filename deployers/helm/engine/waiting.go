@@ -11,14 +11,12 @@ import (
 	"helm.sh/helm/v3/pkg/kube"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
 )
 
 // waitingKey is the key of contexts for OnWait.
 type waitingKey struct{}
 
-// OnWait returns a context whose operations call waits each time they begin to wait for objects or hooks. The function has to return at once.
+// OnWait returns a context whose operations call waits each time they begin to wait for objects, hooks or room. The function has to return at once.
 func OnWait(ctx context.Context, waits func()) context.Context {
 	if waits == nil {
 		return ctx
@@ -31,26 +29,6 @@ func waits(ctx context.Context) {
 	if tell, ok := ctx.Value(waitingKey{}).(func()); ok {
 		tell()
 	}
-}
-
-// ErrRecordsBusy says that an operation could not read the records of its release, because other calls have large ones in memory. It helps to try again.
-var ErrRecordsBusy = records.ErrBusy
-
-// sessionKey is the key of contexts for Session.
-type sessionKey struct{}
-
-// Session returns a context for one call for a DeployItem of a tenant, and the function that ends it. What the operations of the call read of records
-// counts for the tenant from the first read to the end: while he has as much in memory as he may, they wait for other calls of his, and fail with
-// ErrRecordsBusy after ten seconds.
-func (e *Engine) Session(ctx context.Context, tenant string) (context.Context, func()) {
-	claim := e.room.Claim(tenant)
-	return context.WithValue(ctx, sessionKey{}, claim), claim.End
-}
-
-// boundIn returns what bounds the records that an operation reads.
-func boundIn(ctx context.Context) records.Bound {
-	claim, _ := ctx.Value(sessionKey{}).(*records.Claim)
-	return records.Bound{Context: ctx, Claim: claim, Waits: func() { waits(ctx) }}
 }
 
 // trusting calls what takes for granted that an API server has filled in the defaults of objects. It runs in a goroutine of Helm, whose panics nobody else
