@@ -30,12 +30,14 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 	if err := watching.Index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	found := watching.Finder{Reader: r.Client, Related: r.related, Unwatched: r.UnwatchedSources, Seen: r.seen}
+	found := watching.Finder{
+		Reader: r.Client, Related: r.related, Unwatched: r.UnwatchedSources, Seen: r.seen, Siblings: &watching.Siblings{},
+	}
 	watches, err := found.Watch(mgr)
 	if err != nil {
 		return err
 	}
-	return watches.WithOptions(fair.Options(concurrency, nil)).Complete(r)
+	return watches.WithOptions(fair.Options(concurrency, nil)).Complete(found.Waking(r))
 }
 
 // furnish makes the parts that the steps work with. Metadata reads Secrets from the cache of metadata; Client would ask the API server.

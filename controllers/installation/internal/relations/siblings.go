@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -32,32 +31,10 @@ func (f *Finder) consumers(ctx context.Context, inst *v1alpha1.Installation) ([]
 	return f.siblingsBy(ctx, inst, ImportIndex, ExportsOf(inst))
 }
 
-// Downstream returns the roots that something flows to, at any distance; of nested Installations only the consumers.
-func (f *Finder) Downstream(ctx context.Context, inst *v1alpha1.Installation) ([]*v1alpha1.Installation, error) {
-	found, err := f.consumers(ctx, inst)
-	if err != nil || !inst.IsRoot() {
-		return found, err
-	}
-	seen := map[types.UID]bool{inst.UID: true}
-	var all []*v1alpha1.Installation
-	for queue := found; len(queue) > 0; queue = queue[1:] {
-		if current := queue[0]; !seen[current.UID] {
-			seen[current.UID] = true
-			all = append(all, current)
-			further, err := f.consumers(ctx, current)
-			if err != nil {
-				return nil, err
-			}
-			queue = append(queue, further...)
-		}
-	}
-	return all, nil
-}
-
 // siblingsBy returns siblings from an index. They are shared with the cache and must not be changed.
 func (f *Finder) siblingsBy(ctx context.Context, inst *v1alpha1.Installation, index string, keys []string) ([]*v1alpha1.Installation, error) {
 	found := map[string]*v1alpha1.Installation{}
-	for _, key := range keys {
+	for _, key := range slices.Compact(slices.Sorted(slices.Values(keys))) {
 		list := &v1alpha1.InstallationList{}
 		err := f.List(ctx, list, client.InNamespace(inst.Namespace), client.MatchingFields{index: key}, client.UnsafeDisableDeepCopy)
 		if err != nil {

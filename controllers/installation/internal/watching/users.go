@@ -73,27 +73,29 @@ func (f Finder) exporters(kind string) handler.EventHandler {
 	})
 }
 
-// losers returns the Installations that wait for one of some exports.
-func (f Finder) losers(ctx context.Context, namespace string, keys ...string) []reconcile.Request {
-	var requests []reconcile.Request
-	for _, key := range keys {
-		requests = append(requests, f.findAll(ctx, relations.ExportIndex, key, jobs.LostToRival, client.InNamespace(namespace))...)
-	}
-	return requests
+// losers returns the Installations that wait for an export.
+func (f Finder) losers(ctx context.Context, namespace, key string) []reconcile.Request {
+	return f.findAll(ctx, relations.ExportIndex, key, jobs.LostToRival, client.InNamespace(namespace))
 }
 
 func (f Finder) find(ctx context.Context, field, key string, opts ...client.ListOption) []reconcile.Request {
-	return f.findAll(ctx, field, key, func(*v1alpha1.Installation) bool { return true }, opts...)
+	return f.findAll(ctx, field, key, everybody, opts...)
 }
+
+func everybody(*v1alpha1.Installation) bool { return true }
 
 // findAll returns the Installations of an index entry that keep wants.
 func (f Finder) findAll(
 	ctx context.Context, field, key string, keep func(*v1alpha1.Installation) bool, opts ...client.ListOption,
 ) []reconcile.Request {
+	return f.list(ctx, keep, append(opts, client.MatchingFields{field: key})...)
+}
+
+// list returns the Installations of a list that keep wants.
+func (f Finder) list(ctx context.Context, keep func(*v1alpha1.Installation) bool, opts ...client.ListOption) []reconcile.Request {
 	list := &v1alpha1.InstallationList{}
-	opts = append(opts, client.MatchingFields{field: key}, client.UnsafeDisableDeepCopy)
-	if err := f.List(ctx, list, opts...); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "cannot find the users of an object", "index", field, "key", key)
+	if err := f.List(ctx, list, append(opts, client.UnsafeDisableDeepCopy)...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot find the installations that an event concerns", "by", opts)
 		return nil
 	}
 	requests := make([]reconcile.Request, 0, len(list.Items))

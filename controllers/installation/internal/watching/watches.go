@@ -37,6 +37,8 @@ type Finder struct {
 	Unwatched []client.Object
 	// Seen learns of the objects that the cache shows by now, or does not show any more.
 	Seen func(kind string, obj client.Object)
+	// Siblings has what siblings are to be woken for.
+	Siblings *Siblings
 }
 
 // Index registers the indexes that Installations, their data and Contexts are found by.
@@ -64,13 +66,14 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// Watch builds a controller of Installations with all watches. Kinds of Flux sources that the cluster does not serve are not watched.
+// Watch builds a controller of Installations with all watches, for a reconciler that Waking has made. Kinds of Flux sources that the cluster does not
+// serve are not watched.
 func (f Finder) Watch(mgr ctrl.Manager) (*builder.Builder, error) {
 	watches := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Installation{}).
 		Watches(&v1alpha1.Execution{}, kit.WakeController("Installation")).
 		Watches(&v1alpha1.Installation{}, kit.WakeController("Installation")).
-		Watches(&v1alpha1.Installation{}, siblingEvents{EventHandler: handler.EnqueueRequestsFromMapFunc(f.waitingSiblings), finder: f}).
+		Watches(&v1alpha1.Installation{}, siblingEvents{siblings: f.Siblings}).
 		Watches(&v1alpha1.Execution{}, handler.EnqueueRequestsFromMapFunc(namesake), builder.WithPredicates(onlyDeletions)).
 		WatchesMetadata(&corev1.Secret{}, f.users("Secret")).
 		WatchesMetadata(&corev1.ConfigMap{}, f.users("ConfigMap")).
