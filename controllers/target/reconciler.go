@@ -45,7 +45,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		blder := ctrl.NewControllerManagedBy(mgr).
 			Named(kind.controller).
 			For(kind.make(), builder.WithPredicates(kit.BeyondStatus)).
-			Watches(&v1alpha1.DeployItem{}, handler.EnqueueRequestsFromMapFunc(kind.usedBy), builder.WithPredicates(specChanged)).
+			Watches(&v1alpha1.DeployItem{}, handler.EnqueueRequestsFromMapFunc(kind.usedBy), builder.WithPredicates(kit.BeyondMetadata)).
 			WithOptions(options)
 		if kind.importsOf != nil {
 			blder = blder.Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(kind.importedBy), builder.WithPredicates(kit.BeyondStatus))

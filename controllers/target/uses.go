@@ -10,8 +10,6 @@ import (
 	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -60,12 +58,6 @@ func targetImportsOf(obj client.Object) []string {
 	}
 	return slices.Sorted(maps.Keys(names))
 }
-
-// specChanged passes on all events but those of updates that leave the spec as it is, and with it what a DeployItem names.
-var specChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-	return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() ||
-		e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
-}}
 
 // usedBy wakes what a DeployItem names.
 func (k userKind) usedBy(_ context.Context, obj client.Object) []reconcile.Request {

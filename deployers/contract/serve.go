@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -60,11 +59,10 @@ func Serve(mgr ctrl.Manager, deployer Deployer, options Options) error {
 	if err := r.showLiveness(mgr); err != nil {
 		return fmt.Errorf("serve %s: %w", deployer.Name(), err)
 	}
-	present := builder.WithPredicates(predicate.Funcs{DeleteFunc: func(event.DeleteEvent) bool { return false }})
 	made := ctrl.NewControllerManagedBy(mgr).Named(deployer.Name()).
 		Watches(&v1alpha1.DeployItem{}, &itemHandler{reconciler: r}).
-		Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(r.usersOf(r.itemsByTarget)), present, builder.WithPredicates(kit.BeyondStatus)).
-		Watches(&v1alpha1.Context{}, handler.EnqueueRequestsFromMapFunc(r.usersOf(r.itemsByContext)), present).
+		Watches(&v1alpha1.Target{}, ofNew(r.usersOf(r.itemsByTarget)), builder.WithPredicates(kit.BeyondStatus)).
+		Watches(&v1alpha1.Context{}, ofNew(r.usersOf(r.itemsByContext)), builder.WithPredicates(kit.BeyondMetadata)).
 		WatchesRawSource(source.Func(r.keepQueue)).
 		WithOptions(r.controllerOptions())
 	if sources := options.Sources; sources != nil {
@@ -133,22 +131,41 @@ func (r *reconciler) index(indexer client.FieldIndexer) error {
 	return nil
 }
 
-// usersOf returns the unfinished items that name an object, after waking their jobs.
+// ofNew returns a handler that brings the items back that may go on with what an object says now. Those that the process finds at its start say nothing
+// new: it looks at all items then.
+func ofNew(users handler.MapFunc) handler.EventHandler {
+	add := func(ctx context.Context, object client.Object, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) {
+		for _, request := range users(ctx, object) {
+			queue.Add(request)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, created event.CreateEvent, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) {
+			if !created.IsInInitialList {
+				add(ctx, created.Object, queue)
+			}
+		},
+		UpdateFunc: func(ctx context.Context, updated event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) {
+			add(ctx, updated.ObjectNew, queue)
+		},
+	}
+}
+
+// usersOf returns the items that name an object, after waking their jobs. Whether there is something to do for them is left to workers: the events of
+// all namespaces come one after the other, and the configurations of all users of an object take long to read.
 func (r *reconciler) usersOf(index string) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []ctrl.Request {
 		if index == r.itemsByTarget {
 			r.drift.TargetChanged(obj.GetNamespace(), obj.GetName())
 		}
 		var users v1alpha1.DeployItemList
-		if err := r.client.List(ctx, &users, client.InNamespace(obj.GetNamespace()), client.MatchingFields{index: obj.GetName()}); err != nil {
+		err := r.client.List(ctx, &users, client.InNamespace(obj.GetNamespace()), client.MatchingFields{index: obj.GetName()}, client.UnsafeDisableDeepCopy)
+		if err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "list users", "name", obj.GetName())
 			return nil
 		}
-		var requests []ctrl.Request
+		requests := make([]ctrl.Request, 0, len(users.Items))
 		for i := range users.Items {
-			if !r.concerns(&users.Items[i]) {
-				continue
-			}
 			key := client.ObjectKeyFromObject(&users.Items[i])
 			if known := r.jobs.Of(key); known != nil {
 				known.Note()
@@ -162,13 +179,14 @@ func (r *reconciler) usersOf(index string) handler.MapFunc {
 // followersOf returns the items to look at after an event of a source. One with a job is looked at when that ends.
 func (r *reconciler) followersOf(ctx context.Context, source client.Object) []ctrl.Request {
 	var followers v1alpha1.DeployItemList
-	if err := r.client.List(ctx, &followers, client.MatchingFields{r.itemsBySource: r.options.Sources.KeyOf(source)}); err != nil {
+	key := client.MatchingFields{r.itemsBySource: r.options.Sources.KeyOf(source)}
+	if err := r.client.List(ctx, &followers, key, client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "list followers", "namespace", source.GetNamespace(), "name", source.GetName())
 		return nil
 	}
 	var requests []ctrl.Request
 	for i := range followers.Items {
-		if item := &followers.Items[i]; item.Job().IsIdle() && r.concerns(item) {
+		if item := &followers.Items[i]; item.Job().IsIdle() {
 			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(item)})
 		}
 	}

@@ -20,6 +20,14 @@ var BeyondStatus = predicate.Funcs{
 	},
 }
 
+// BeyondMetadata passes on all events but those of updates that change nothing of an object except its metadata and its status.
+var BeyondMetadata = predicate.Funcs{
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() ||
+			e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
+	},
+}
+
 // hasSameSpec reports whether spec, labels, annotations, finalizers and owners of an object are the same in two of its versions.
 func hasSameSpec(old, new client.Object) bool {
 	return old.GetUID() == new.GetUID() && old.GetGeneration() == new.GetGeneration() &&

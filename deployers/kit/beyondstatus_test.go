@@ -39,3 +39,27 @@ func TestBeyondStatus(t *testing.T) {
 		})
 	}
 }
+
+func TestBeyondMetadata(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*v1alpha1.Context)
+		want   bool
+	}{
+		"labels":            {func(o *v1alpha1.Context) { o.Labels = map[string]string{"a": "b"} }, false},
+		"annotations":       {func(o *v1alpha1.Context) { o.Annotations = map[string]string{"a": "b"} }, false},
+		"finalizers":        {func(o *v1alpha1.Context) { o.Finalizers = []string{"a/b"} }, false},
+		"generation":        {func(o *v1alpha1.Context) { o.Generation = 2 }, true},
+		"made anew":         {func(o *v1alpha1.Context) { o.UID = "other" }, true},
+		"nothing, a relist": {func(o *v1alpha1.Context) { o.ResourceVersion = "1" }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old := &v1alpha1.Context{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "uid", Generation: 1, ResourceVersion: "1"}}
+			updated := old.DeepCopy()
+			updated.ResourceVersion = "2"
+			tc.change(updated)
+			assert.Equal(t, tc.want, kit.BeyondMetadata.Update(event.UpdateEvent{ObjectOld: old, ObjectNew: updated}))
+		})
+	}
+	assert.True(t, kit.BeyondMetadata.Create(event.CreateEvent{Object: &v1alpha1.Context{}}))
+	assert.True(t, kit.BeyondMetadata.Delete(event.DeleteEvent{Object: &v1alpha1.Context{}}))
+}
