@@ -230,11 +230,11 @@ func oneNamespace(t *testing.T) func() *repository.Session {
 }
 
 func TestComponentsNeedNoRoomOnceTheirReconciliationHasEnded(t *testing.T) {
-	text := fmt.Sprintf(`{"meta": {"schemaVersion": "v2"}, "component": {"name": "example.com/c", "version": "1.0.0", "labels": [{"name": "l", "value": %q}]}}`,
-		strings.Repeat("x", 7<<20))
+	text := fmt.Sprintf(`{"meta": {"schemaVersion": "v2"}, "component": {"name": "example.com/c", "version": "1.0.0", "labels": [{"name": "l", "value": [%s1]}]}}`,
+		strings.Repeat(`{"a":1},`, 75_000))
 	inline := v1alpha1.NewAnyJSON([]byte(text))
 	open := oneNamespace(t)
-	for range 24 {
+	for range 6 {
 		in, found := &Inputs{}, &Component{session: open()}
 		_, err := found.session.Root(t.Context(), v1alpha1.ComponentDescriptorDefinition{Inline: &inline})
 		require.NoError(t, err)
