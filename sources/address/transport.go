@@ -10,13 +10,17 @@ import (
 	"time"
 )
 
+// maxHeaderBytes bounds the header of an answer: real ones have a few kilobytes.
+const maxHeaderBytes = 256 << 10
+
 // Transport returns a transport like http.DefaultTransport, whose connections are those of Dialing. It takes the proxy of the environment, but not to a
 // server that is named by an address which Control refuses: the transport connects to that itself, and is refused. What names lead to behind a proxy is for the
-// proxy to decide.
+// proxy to decide. An answer with a header of more than 256 KiB is an error.
 func Transport(publicOnly bool, timeout time.Duration) *http.Transport {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DialContext = Dialing(publicOnly, timeout)
 	transport.Proxy = proxy(publicOnly, http.ProxyFromEnvironment)
+	transport.MaxResponseHeaderBytes = maxHeaderBytes
 	return transport
 }
 

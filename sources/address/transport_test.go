@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -31,5 +33,27 @@ func TestNoProxyIsAskedForAnAddressThatIsRefused(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, want, found == of, "%s, public only: %t", server, publicOnly)
 		}
+	}
+}
+
+func TestHeadersOfAnswersAreBounded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		length int
+		ok     bool
+	}{
+		"a large one": {maxHeaderBytes / 2, true},
+		"a larger":    {2 * maxHeaderBytes, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("ETag", strings.Repeat("x", tc.length))
+			}))
+			defer server.Close()
+			answer, err := (&http.Client{Transport: Transport(false, time.Second)}).Get(server.URL)
+			if err == nil {
+				require.NoError(t, answer.Body.Close())
+			}
+			assert.Equal(t, tc.ok, err == nil, "%v", err)
+		})
 	}
 }

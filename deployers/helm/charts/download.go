@@ -28,6 +28,8 @@ const (
 	downloadTimeout = time.Minute
 	dialTimeout     = 10 * time.Second
 	maxRedirects    = 5
+	// maxValidator is the length of the longest validator that is kept, in bytes.
+	maxValidator = 1 << 10
 )
 
 // download is one HTTP GET.
@@ -103,7 +105,16 @@ func (d *downloader) ask(ctx context.Context, what download) (answer, error) {
 		return answer{}, refused(what, response)
 	}
 	body, err := readLimited(ctx, what, response)
-	return answer{body: body, validator: validator{response.Header.Get("ETag"), response.Header.Get("Last-Modified")}}, err
+	return answer{body: body, validator: validatorIn(response.Header)}, err
+}
+
+// validatorIn returns the validator that a server names, an empty one where it is too long to be kept.
+func validatorIn(header http.Header) validator {
+	named := validator{header.Get("ETag"), header.Get("Last-Modified")}
+	if len(named.etag)+len(named.lastModified) > maxValidator {
+		return validator{}
+	}
+	return named
 }
 
 func (what download) request(ctx context.Context) (*http.Request, error) {

@@ -15,8 +15,7 @@ import (
 
 // asked is a request for an index. What a server answered counts only for the credentials and the trust that it answered to.
 type asked struct {
-	location  string
-	login, ca [sha256.Size]byte
+	location, login, ca [sha256.Size]byte
 }
 
 // received is the last answer to such a request.
@@ -52,7 +51,7 @@ func (f *Finder) entryOf(
 // index returns the index of a repository as it is now. It is downloaded only if the server does not say that the one remembered is still
 // right, and parsed only if its content is new.
 func (f *Finder) index(ctx context.Context, owner string, what download, base string) (*Index, error) {
-	key := asked{what.url, sha256.Sum256([]byte(what.authorization)), sha256.Sum256([]byte(what.caData))}
+	key := asked{sha256.Sum256([]byte(what.url)), sha256.Sum256([]byte(what.authorization)), sha256.Sum256([]byte(what.caData))}
 	last, _ := f.indexes.Get(key)
 	known, _ := last.(received)
 	if _, ok := f.read.Cached(owner, known.digest); ok {

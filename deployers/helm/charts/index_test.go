@@ -4,9 +4,11 @@
 package charts
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -24,7 +26,9 @@ import (
 type indexServer struct {
 	*httptest.Server
 	version, login string
-	bodies         int
+	// suffix makes the validator longer.
+	suffix string
+	bodies int
 }
 
 func newIndexServer(t *testing.T) *indexServer {
@@ -39,7 +43,7 @@ func (s *indexServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
-	tag := `"` + s.version + `"`
+	tag := `"` + s.version + s.suffix + `"`
 	if r.Header.Get("If-None-Match") == tag {
 		w.WriteHeader(http.StatusNotModified)
 		return
@@ -97,6 +101,30 @@ func TestD10AnIndexIsRememberedForItsLoginOnly(t *testing.T) {
 	s.login = "Basic two"
 	s.lookup(t, d, s.login)
 	assert.Equal(t, 2, s.bodies, "what was answered to another login is not asked for by its validator")
+}
+
+func TestALongValidatorIsNotKept(t *testing.T) {
+	s, d := newIndexServer(t), newFinder(t)
+	for name, tc := range map[string]struct{ padding, bodies int }{
+		"the longest": {maxValidator - len(`"1.0.0"`), 1},
+		"longer":      {maxValidator, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.bodies, s.suffix = 0, strings.Repeat("x", tc.padding)
+			for range 2 {
+				s.lookup(t, d, s.login)
+			}
+			assert.Equal(t, tc.bodies, s.bodies)
+		})
+	}
+}
+
+func TestWhatIsRememberedOfDownloadsIsSmallWhateverTheirAddress(t *testing.T) {
+	for name, key := range map[string]any{"an index": asked{}, "a chart": seen{}} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, uintptr(3*sha256.Size), reflect.TypeOf(key).Size(), "hashes alone")
+		})
+	}
 }
 
 func TestAServerThatClaimsAnUnknownIndexIsUnchanged(t *testing.T) {

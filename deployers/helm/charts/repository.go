@@ -112,8 +112,7 @@ func tagOf(version string) string { return strings.ReplaceAll(version, "+", "_")
 // seen is a download that was made before. An index may claim any digest and name any location, so a cached chart is only given to whom
 // the same location gave it for the same credentials.
 type seen struct {
-	location, digest string
-	login            [sha256.Size]byte
+	location, digest, login [sha256.Size]byte
 }
 
 // fromEntry returns the chart at a location. A digest is "sha256:" where the index names none.
@@ -122,7 +121,7 @@ func (f *Finder) fromEntry(ctx context.Context, item *contract.Item, auths []rep
 	if err != nil {
 		return nil, err
 	}
-	key := seen{location, digest, sha256.Sum256([]byte(what.authorization))}
+	key := seen{sha256.Sum256([]byte(location)), sha256.Sum256([]byte(digest)), sha256.Sum256([]byte(what.authorization))}
 	if _, ok := f.seen.Get(key); ok {
 		if cached, err := f.cached(ctx, item, repositoryField, digest); cached != nil || err != nil {
 			return cached, err

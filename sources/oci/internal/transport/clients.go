@@ -24,7 +24,6 @@ const (
 	dialTimeout = 10 * time.Second
 	// mostHeaderWait limits the time from a request to its answer, so that a hanging registry leaves time for another try.
 	mostHeaderWait = 15 * time.Second
-	maxHeaderBytes = 256 << 10
 	// rememberedAuthorities is for how many certificate authorities of credentials connections are kept.
 	rememberedAuthorities = 64
 )
@@ -72,7 +71,6 @@ func New(o Options) (*Clients, error) {
 func ownTransport(headerWait time.Duration, publicOnly bool) *http.Transport {
 	own := address.Transport(publicOnly, dialTimeout)
 	own.ResponseHeaderTimeout = headerWait
-	own.MaxResponseHeaderBytes = maxHeaderBytes
 	own.MaxIdleConnsPerHost = 16
 	own.DisableCompression = true
 	return own
