@@ -85,7 +85,9 @@ func (r *caller) work(ctx context.Context, s *scope, c *asides.Call[*scope]) {
 		defer stop()
 	}
 	s.outcome, s.err = r.perform(working, s, c)
-	r.options.Metrics.RecordDuration(ctx, s.item, s.called)
+	if !s.job.HasEnded() { // else the item may be gone, and nobody would drop its duration
+		r.options.Metrics.RecordDuration(ctx, s.item, s.called)
+	}
 }
 
 func (r *caller) perform(ctx context.Context, s *scope, c *asides.Call[*scope]) (Outcome, error) {

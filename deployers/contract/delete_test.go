@@ -9,10 +9,14 @@ import (
 	"testing"
 	"time"
 
+	runtimectrl "github.com/fluxcd/pkg/runtime/controller"
+	"github.com/fluxcd/pkg/runtime/metrics"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -77,6 +81,44 @@ func TestDeletionRemovesTheMetrics(t *testing.T) {
 			assert.Zero(t, s.durations())
 		})
 	}
+}
+
+// measure has a new process measure its calls. What it returns counts the items with a duration.
+func (d *desk) measure() (series func() int) {
+	d.t.Helper()
+	recorder, registry := metrics.NewRecorder(), prometheus.NewRegistry()
+	registry.MustRegister(recorder.Collectors()...)
+	d.options.Metrics = runtimectrl.Metrics{Scheme: d.api.Scheme(), MetricsRecorder: recorder}
+	d.restart()
+	return func() int {
+		found, err := registry.Gather()
+		require.NoError(d.t, err)
+		return len(found)
+	}
+}
+
+// TestNoDurationIsKeptOfAnItemThatGoesAtOnce has an item that needs no worker any more when it is deleted, because somebody has taken its finalizer away.
+func TestNoDurationIsKeptOfAnItemThatGoesAtOnce(t *testing.T) {
+	d := newDesk(t, &scripted{})
+	series := d.measure()
+	d.trigger("1")
+	d.pass()
+	require.Equal(t, 1, series())
+	(&itemHandler{reconciler: d.r}).Delete(t.Context(), event.DeleteEvent{Object: d.item()}, nil)
+	assert.Zero(t, series())
+}
+
+// TestACallThatOutlastsItsItemIsNotMeasured deletes an item while the deployer works on it.
+func TestACallThatOutlastsItsItemIsNotMeasured(t *testing.T) {
+	var d *desk
+	d = newDesk(t, &scripted{ensure: func(ctx context.Context, item *Item) (Outcome, error) {
+		(&itemHandler{reconciler: d.r}).Delete(ctx, event.DeleteEvent{Object: item.DeployItem}, nil)
+		return Outcome{Done: true}, nil
+	}})
+	series := d.measure()
+	d.trigger("1")
+	d.pass()
+	assert.Zero(t, series())
 }
 
 func TestDeletionIsShownWhileItLasts(t *testing.T) {

@@ -153,8 +153,7 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	item := &v1alpha1.DeployItem{}
 	if err := r.client.Get(ctx, request.NamespacedName, item); err != nil {
-		r.forget(request.NamespacedName)
-		kit.ForgetDurations(ctx, r.options.Metrics, item, request.NamespacedName)
+		r.forget(ctx, request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if r.writes.Written.Stale(item) {
@@ -180,8 +179,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 }
 
 // forget stops whatever runs for an item that is gone, and drops what is known of it.
-func (r *reconciler) forget(key types.NamespacedName) {
+func (r *reconciler) forget(ctx context.Context, key types.NamespacedName) {
 	r.jobs.Forget(key)
+	kit.ForgetDurations(ctx, r.options.Metrics, &v1alpha1.DeployItem{}, key) // after the job, whose calls are not measured any more
 	r.asides.Forget(key)
 	r.jobs.Drop(key)
 	r.jobs.TakeInterrupted(key)

@@ -214,8 +214,8 @@ func (h *itemHandler) Update(ctx context.Context, updated event.UpdateEvent, que
 }
 
 // Delete interrupts whatever runs for an item that is gone.
-func (h *itemHandler) Delete(_ context.Context, deleted event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[ctrl.Request]) {
-	h.reconciler.forget(client.ObjectKeyFromObject(deleted.Object))
+func (h *itemHandler) Delete(ctx context.Context, deleted event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[ctrl.Request]) {
+	h.reconciler.forget(ctx, client.ObjectKeyFromObject(deleted.Object))
 }
 
 // seen takes note of an item and reports whether it has to be queued.
