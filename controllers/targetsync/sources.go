@@ -16,6 +16,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 const (
@@ -79,10 +80,12 @@ func (s *sources) watch(ctx context.Context, key types.NamespacedName, cluster *
 	pause := shortestPause
 	for ctx.Err() == nil {
 		began := time.Now()
-		err := cluster.Follow(ctx, stream, wake, func(object metav1.Object) {
-			if pattern.MatchString(object.GetName()) {
-				wake()
-			}
+		err := rescue.Survived(ctx, func() error {
+			return cluster.Follow(ctx, stream, wake, func(object metav1.Object) {
+				if pattern.MatchString(object.GetName()) {
+					wake()
+				}
+			})
 		})
 		if time.Since(began) > longestPause {
 			pause = shortestPause

@@ -18,6 +18,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 // streamKey identifies what a stream shows.
@@ -75,8 +76,7 @@ func newStream(w *Watches, key streamKey, tenant string, cluster *target.Cluster
 func (s *stream) run() {
 	for attempt := 0; s.ctx.Err() == nil; attempt++ {
 		began := time.Now()
-		err := s.cluster.FollowMetadata(s.ctx, target.MetadataStream{Kind: s.key.kind, Namespace: s.key.namespace, Selector: s.key.selector},
-			target.MetadataHandler{Begin: s.begin, Present: s.present, Opened: s.opened, Deleted: s.deleted})
+		err := rescue.Survived(s.ctx, s.follow)
 		if s.ctx.Err() != nil || s.split(err) {
 			return
 		}
@@ -86,6 +86,12 @@ func (s *stream) run() {
 		}
 		kit.Sleep(s.ctx, Pause(attempt))
 	}
+}
+
+// follow opens the watch and takes note of what it shows until it breaks.
+func (s *stream) follow() error {
+	return s.cluster.FollowMetadata(s.ctx, target.MetadataStream{Kind: s.key.kind, Namespace: s.key.namespace, Selector: s.key.selector},
+		target.MetadataHandler{Begin: s.begin, Present: s.present, Opened: s.opened, Deleted: s.deleted})
 }
 
 // begin begins a list.

@@ -4,13 +4,18 @@
 package drift
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"unique"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 const us = "deployer"
@@ -138,4 +143,21 @@ func TestOthersFieldsAreNoNewsWhereAllWantedOnesAreOurs(t *testing.T) {
 			assert.Equal(t, tc.want, len(w.Take(o.key)) > 0)
 		})
 	}
+}
+
+// breaking panics when it is asked for a kind, and ends what asks.
+type breaking struct {
+	meta.RESTMapper
+	end context.CancelFunc
+}
+
+func (b breaking) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, error) {
+	b.end()
+	panic("broken")
+}
+
+func TestAPanicOverWhatATargetSendsEndsTheWatchAlone(t *testing.T) {
+	s := newStream(New(func(types.NamespacedName) {}, 0, 0), streamKey{}, "ns", nil, nil)
+	s.cluster = &target.Cluster{Mapper: breaking{end: s.cancel}}
+	assert.NotPanics(t, s.run)
 }

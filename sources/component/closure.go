@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 // Hint helps a Resolver to find a component version.
@@ -147,9 +149,9 @@ func (w *walk) resolve(ctx context.Context, level []*visit) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(w.limits.Parallel)
 	for _, v := range level {
-		group.Go(func() error { return w.visit(ctx, v) })
+		group.Go(func() error { return rescue.Caught(func() error { return w.visit(ctx, v) }) })
 	}
-	if err := group.Wait(); err != nil {
+	if err := rescue.Landed(group.Wait()); err != nil {
 		return err
 	}
 	for _, v := range level {

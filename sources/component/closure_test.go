@@ -153,6 +153,11 @@ func TestClosureCancelsTheRestAtTheFirstError(t *testing.T) {
 	assert.ErrorIs(t, err, broken)
 }
 
+func TestAPanicOfAResolverGoesOnInWhoWaits(t *testing.T) {
+	resolver := component.ResolverFunc(func(context.Context, component.Key, component.Hint) (*component.Descriptor, error) { panic("broken") })
+	assert.Panics(t, func() { _, _ = component.Closure(t.Context(), refersTo("root", "a"), resolver, component.Limits{}) })
+}
+
 func TestClosureHasLimits(t *testing.T) {
 	endless := component.ResolverFunc(func(_ context.Context, k component.Key, _ component.Hint) (*component.Descriptor, error) {
 		name := k.Name[len("example.com/"):]

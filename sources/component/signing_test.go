@@ -375,6 +375,15 @@ func TestVerifyComparesContents(t *testing.T) {
 	assert.ErrorIs(t, err, broken)
 }
 
+func TestAPanicOverContentGoesOnInWhoVerifies(t *testing.T) {
+	keys := signing.Keys{PublicKey: publicPEM(t, ownKey().Public())}
+	breaks := func(context.Context, *component.Descriptor, *component.Resource, component.DigestSpec) (component.DigestSpec, error) {
+		panic("broken")
+	}
+	verified := signed(t)
+	assert.Panics(t, func() { _, _ = signing.Verify(t.Context(), verified, "release", keys, breaks) })
+}
+
 func TestDigestsThatOnlyTheRootHas(t *testing.T) {
 	c := signed(t)
 	b := *c.Descriptors[2]

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 // flights lets all callers of one thing wait for one piece of work, which ends when the last of them has left.
@@ -24,7 +26,7 @@ type flight struct {
 }
 
 // do waits for the work of key, and starts it if nobody has. The work has the values of the first caller's context, but
-// its own end.
+// its own end. A panic of the work goes on in all who wait.
 func (f *flights) do(ctx context.Context, key string, timeout time.Duration, work func(context.Context) error) error {
 	one := f.board(ctx, key, timeout, work)
 	defer f.leave(key, one)
@@ -32,7 +34,7 @@ func (f *flights) do(ctx context.Context, key string, timeout time.Duration, wor
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-one.done:
-		return one.err
+		return rescue.Landed(one.err)
 	}
 }
 
@@ -50,7 +52,7 @@ func (f *flights) board(ctx context.Context, key string, timeout time.Duration, 
 	}
 	f.running[key] = one
 	go func() {
-		one.err = work(own)
+		one.err = rescue.Caught(func() error { return work(own) })
 		f.end(key, one)
 		cancel()
 		close(one.done)

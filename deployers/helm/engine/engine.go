@@ -23,6 +23,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
+	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 // Storage drivers that Options.Driver names.
@@ -340,7 +341,7 @@ func (e *Engine) run(ctx context.Context, request Request, verb string,
 }
 
 // untilEnd returns what work returns, or the context's error when that comes first. In this case work goes on without a way to the
-// cluster and soon ends.
+// cluster and soon ends. A panic of work goes on in the caller.
 func untilEnd(ctx context.Context, work func() (*release.Release, error)) (*release.Release, error) {
 	type result struct {
 		release *release.Release
@@ -348,11 +349,16 @@ func untilEnd(ctx context.Context, work func() (*release.Release, error)) (*rele
 	}
 	results := make(chan result, 1)
 	go func() {
-		done, err := work()
-		results <- result{done, err}
+		var done result
+		done.err = rescue.Caught(func() (err error) {
+			done.release, err = work()
+			return err
+		})
+		results <- done
 	}()
 	select {
 	case r := <-results:
+		r.err = rescue.Landed(r.err)
 		if ctx.Err() != nil && r.err != nil {
 			return nil, context.Cause(ctx)
 		}

@@ -24,6 +24,7 @@ import (
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
+	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 const (
@@ -211,15 +212,17 @@ func (s *sparing) removeAll(objects kube.ResourceList, policy metav1.DeletionPro
 	var problems []error
 	for _, info := range objects {
 		running.Go(func() error {
-			if err := s.remove(info, policy, false); err != nil {
-				lock.Lock()
-				defer lock.Unlock()
-				problems = append(problems, err)
-			}
-			return nil
+			return rescue.Caught(func() error {
+				if err := s.remove(info, policy, false); err != nil {
+					lock.Lock()
+					defer lock.Unlock()
+					problems = append(problems, err)
+				}
+				return nil
+			})
 		})
 	}
-	_ = running.Wait()
+	_ = rescue.Landed(running.Wait())
 	return problems
 }
 

@@ -6,12 +6,8 @@ package panics
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"runtime"
-	"runtime/debug"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 // ObjectName is the name of the CriticalProblems of a namespace.
@@ -32,8 +29,6 @@ const (
 	maxProblems = 10
 	// renewAfter is how long a problem is not written again: an object whose work panics is tried again and again.
 	renewAfter = time.Hour
-	// maxDescription is the length of a description in bytes.
-	maxDescription = 1024
 	// maxWaiting is how many panics wait to be written.
 	maxWaiting = maxProblems
 	// writeTime bounds the requests for one panic.
@@ -67,7 +62,7 @@ func Record(mgr ctrl.Manager, namespace string) error {
 
 // observe takes note of a panic while it is handled. One too many is left to the log.
 func (r *recorder) observe(_ context.Context, value any) {
-	problem := v1alpha1.CriticalProblem{PodName: r.pod, CreationTime: metav1.Now(), Description: describe(value)}
+	problem := v1alpha1.CriticalProblem{PodName: r.pod, CreationTime: metav1.Now(), Description: rescue.Describe(value)}
 	select {
 	case r.waiting <- problem:
 	default:
@@ -121,7 +116,7 @@ func (r *recorder) write(ctx context.Context, problem v1alpha1.CriticalProblem) 
 func added(problems []v1alpha1.CriticalProblem, problem v1alpha1.CriticalProblem) ([]v1alpha1.CriticalProblem, bool) {
 	kept := make([]v1alpha1.CriticalProblem, 0, len(problems)+1)
 	for _, known := range problems {
-		isSame := known.PodName == problem.PodName && placeOf(known.Description) == placeOf(problem.Description)
+		isSame := known.PodName == problem.PodName && rescue.PlaceOf(known.Description) == rescue.PlaceOf(problem.Description)
 		if isSame && problem.CreationTime.Sub(known.CreationTime.Time).Abs() < renewAfter {
 			return problems, false
 		}
@@ -131,58 +126,4 @@ func added(problems []v1alpha1.CriticalProblem, problem v1alpha1.CriticalProblem
 	}
 	kept = append(kept, problem)
 	return kept[max(0, len(kept)-maxProblems):], true
-}
-
-// Carried is a panic that goes on in another goroutine than the one where it began.
-type Carried struct {
-	description string
-	stack       []byte
-}
-
-// Carry returns the panic with a value, for another goroutine to panic with. It has to be called by the deferred function that recovered it.
-func Carry(value any) *Carried { return &Carried{describe(value), debug.Stack()} }
-
-// Error returns what it is, and the stack where it began.
-func (c *Carried) Error() string { return c.description + "\n\n" + string(c.stack) }
-
-// inPlace stands between what panicked and where.
-const inPlace = " in "
-
-// describe says in one line what panicked, and where. It has to be called while the panic is handled. What the runtime says of a mistake names types and
-// numbers; any other value may quote what a user wrote, and only its type is told.
-func describe(value any) string {
-	text := fmt.Sprintf("a value of type %T", value)
-	if err, isError := value.(error); isError {
-		if carried := (*Carried)(nil); errors.As(err, &carried) {
-			return carried.description
-		}
-		if broken := runtime.Error(nil); errors.As(err, &broken) {
-			line, _, _ := strings.Cut(broken.Error(), "\n")
-			text = strings.ToValidUTF8(line[:min(len(line), maxDescription)], "")
-		}
-	}
-	if place := place(); place != "" {
-		text += inPlace + place
-	}
-	return text
-}
-
-// placeOf returns the place in a description, or the whole where it names none.
-func placeOf(description string) string {
-	return description[strings.LastIndex(description, inPlace)+1:]
-}
-
-// place returns the function and the line that panicked.
-func place() string {
-	var callers [64]uintptr
-	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers[:])])
-	panicked := false
-	for frame, more := frames.Next(); more; frame, more = frames.Next() {
-		if panicked && !strings.HasPrefix(frame.Function, "runtime.") {
-			parts := strings.Split(frame.File, "/")
-			return fmt.Sprintf("%s (%s:%d)", frame.Function, strings.Join(parts[max(0, len(parts)-2):], "/"), frame.Line)
-		}
-		panicked = panicked || frame.Function == "runtime.gopanic"
-	}
-	return ""
 }

@@ -5,7 +5,6 @@ package panics
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -48,51 +47,4 @@ func TestWhichProblemsStay(t *testing.T) {
 			assert.Equal(t, tc.changed, changed)
 		})
 	}
-}
-
-// described returns what is said of a function that panics.
-func described(breaks func()) (text string) {
-	defer func() { text = describe(recover()) }()
-	breaks()
-	return ""
-}
-
-func TestAPanicIsDescribedInOneLine(t *testing.T) {
-	var missing map[string]int
-	var none []int
-	for name, tc := range map[string]struct {
-		breaks func()
-		starts string
-	}{
-		"a word":         {func() { panic("password") }, "a value of type string in "},
-		"an error":       {func() { panic(assert.AnError) }, "a value of type *errors.errorString in "},
-		"no index":       {func() { panic(fmt.Errorf("password: %w", brokenIndex())) }, "runtime error: index out of range [0] with length 0 in "},
-		"an index":       {func() { _ = none[len(missing)] }, "runtime error: index out of range [0] with length 0 in "},
-		"a map":          {func() { missing["a"] = 1 }, "assignment to entry in nil map in "},
-		"one carried on": {func() { panic(carried()) }, "a value of type string in "},
-	} {
-		t.Run(name, func(t *testing.T) {
-			text := described(tc.breaks)
-			assert.True(t, strings.HasPrefix(text, tc.starts), text)
-			assert.Contains(t, text, "(panics/panics_test.go:")
-			assert.Contains(t, text, "deployers/kit/panics.")
-		})
-	}
-	assert.Contains(t, described(func() { panic(carried()) }), "panics.carried.func2 ", "where it began")
-	assert.ErrorContains(t, carried(), "\n\ngoroutine ", "the log has its stack")
-}
-
-// brokenIndex returns the error of a mistake with an index.
-func brokenIndex() (err error) {
-	defer func() { err, _ = recover().(error) }()
-	var none []int
-	_ = none[len(none)]
-	return nil
-}
-
-// carried returns a panic as another goroutine gets it.
-func carried() (c *Carried) {
-	defer func() { c = Carry(recover()) }()
-	func() { panic("elsewhere") }()
-	return nil
 }

@@ -5,6 +5,7 @@ package formats
 
 import (
 	"archive/tar"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 // blobsDir is where archives keep blobs.
@@ -141,7 +143,9 @@ func tarOf(files fs.FS, directory string) (io.ReadCloser, error) {
 		return nil, err
 	}
 	reader, writer := io.Pipe()
-	go func() { writer.CloseWithError(writeTree(writer, below)) }()
+	go func() {
+		writer.CloseWithError(rescue.Survived(context.Background(), func() error { return writeTree(writer, below) }))
+	}()
 	return reader, nil
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/keysize"
+	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 // Keys are what a signature is checked with. At least one of PublicKey and Certificates is needed. With a PublicKey the signature has to
@@ -87,11 +88,11 @@ func checkContents(ctx context.Context, c *component.Closed, digester BlobDigest
 	for _, d := range c.Descriptors {
 		for i := range d.Resources {
 			if r := &d.Resources[i]; r.Digest.Covered() && r.HasContent() {
-				group.Go(func() error { return checkContent(ctx, d, r, digester) })
+				group.Go(func() error { return rescue.Caught(func() error { return checkContent(ctx, d, r, digester) }) })
 			}
 		}
 	}
-	return group.Wait()
+	return rescue.Landed(group.Wait())
 }
 
 func checkContent(ctx context.Context, d *component.Descriptor, r *component.Resource, digester BlobDigester) error {

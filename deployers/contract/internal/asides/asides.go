@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/jobs"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/panics"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 // LongCall is how long a call keeps its worker when the deployer does not say earlier that it waits.
@@ -115,7 +115,7 @@ func (c *Call[A]) Reaches(cluster *target.Cluster) {
 // rescue keeps a panic for the worker that takes the answer.
 func (c *Call[A]) rescue() {
 	if problem := recover(); problem != nil {
-		c.panicked = panics.Carry(problem)
+		c.panicked = rescue.Carry(problem)
 	}
 }
 

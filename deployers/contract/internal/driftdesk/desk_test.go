@@ -4,6 +4,7 @@
 package driftdesk
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -62,6 +63,8 @@ func readerOf(t *testing.T, objects ...client.Object) client.Client {
 
 // detector looks at nothing; what it says about drift is the default.
 type detector struct{ Detector }
+
+func (detector) Name() string { return "detector" }
 
 func (detector) DriftDetection(*v1alpha1.DeployItem) (*managedresource.DriftDetection, error) {
 	return nil, nil
@@ -126,4 +129,72 @@ func TestAnItemThatIsForgottenMeanwhileIsNotWatched(t *testing.T) {
 	known.site.follow(item, known)
 	_, objects := desk.watches.Count()
 	assert.Zero(t, objects)
+}
+
+// atRest returns a desk with an item that is at rest and has an object that is due for another correction.
+func atRest(t *testing.T, options Options) (*Desk, *driftItem) {
+	t.Helper()
+	item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "item", UID: "uid", Generation: 1}}
+	item.Status.JobID, item.Status.JobIDFinished, item.Status.Phase, item.Status.ObservedGeneration = "1", "1", v1alpha1.PhaseSucceeded, 1
+	item.Status.LastReconcileTime = &metav1.Time{Time: time.Now()}
+	options.Detector, options.Client, options.Queue = detector{}, readerOf(t, item), func(types.NamespacedName) {}
+	desk := New(options)
+	ref := managedresource.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "settings"}
+	known := &driftItem{
+		key: client.ObjectKeyFromObject(item), uid: item.UID, mode: managedresource.DriftEnabled, job: finishedJob{id: "1", generation: 1}, followed: true,
+		site: desk.siteOf(siteKey{"ns", "target", target.Actor{}}),
+		findings: findings{
+			drifted:     map[managedresource.ResourceReference]Found{ref: {Resource: ref, Missing: true}},
+			corrections: map[managedresource.ResourceReference]correction{ref: {}},
+		},
+	}
+	known.site.opened = time.Now()
+	known.site.users++
+	desk.items[known.key] = known
+	t.Cleanup(func() { desk.Forget(known.key) })
+	return desk, known
+}
+
+func TestAPanicInASearchEndsTheSearchAlone(t *testing.T) {
+	for name, tc := range map[string]func(options *Options, desk func() *Desk){
+		"of the deployer": func(options *Options, _ func() *Desk) {
+			options.Find = func(context.Context, Search) ([]Found, error) { panic("broken") }
+		},
+		"of what shows it": func(options *Options, desk func() *Desk) {
+			options.Find = func(context.Context, Search) ([]Found, error) {
+				desk().Client = nil
+				return nil, nil
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var options Options
+			var desk *Desk
+			var known *driftItem
+			tc(&options, func() *Desk { return desk })
+			desk, known = atRest(t, options)
+			known.site.try(t.Context(), known.key)
+			assert.Equal(t, 1, known.attempt)
+			assert.NotNil(t, known.timer, "it is searched again later")
+			desk.Stop(known.key) // a job waits for no search
+		})
+	}
+}
+
+func TestWhatAPanicKeptFromBeingComparedIsSearchedAgain(t *testing.T) {
+	desk, known := atRest(t, Options{Find: func(context.Context, Search) ([]Found, error) { panic("broken") }})
+	item := &v1alpha1.DeployItem{}
+	require.NoError(t, desk.Client.Get(t.Context(), known.key, item))
+	objects := []managedresource.ResourceReference{{Kind: "ConfigMap", Name: "settings"}}
+	found, isHeld, err := known.site.find(t.Context(), item, known, objects)
+	require.ErrorContains(t, err, "it broke off by a panic")
+	assert.Equal(t, objects, failedObjects(objects, found, err, isHeld))
+}
+
+func TestAPanicOverTheAnswerOfATargetIsAFailedAttempt(t *testing.T) {
+	desk := New(Options{Clients: nil}) // which panics
+	site := desk.siteOf(siteKey{"ns", "target", target.Actor{}})
+	assert.Positive(t, site.open(t.Context()))
+	assert.Equal(t, 1, site.attempt)
+	assert.True(t, site.stale)
 }

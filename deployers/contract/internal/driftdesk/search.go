@@ -18,6 +18,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/owners"
 	"github.com/flux-landscaper/flux-landscaper/deployers/drift"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 const (
@@ -43,12 +44,10 @@ func (s *site) handle(ctx context.Context, key types.NamespacedName) {
 	if known == nil {
 		return
 	}
-	if !known.followed && !s.follow(item, known) {
-		s.finish(key, search)
-		return
+	defer s.finish(key, search)
+	if known.followed || s.follow(item, known) {
+		s.search(ctx, item, known)
 	}
-	s.search(ctx, item, known)
-	s.finish(key, search)
 }
 
 // begin notes that a search is under way, unless the item has moved on.
@@ -155,20 +154,30 @@ func (s *site) search(ctx context.Context, item *v1alpha1.DeployItem, known *dri
 		}
 	}
 	isSure := len(objects) > 0 && len(again) == 0 || !isShownDrifted(item) && trouble == drift.NoTrouble && d.watches.IsWatched(known.key)
+	isNoted := s.note(ctx, known, func() {
+		known.doubtful = known.doubtful && !isSure
+		known.findings.add(found, time.Now(), func(note Note) { known.notes = append(known.notes, note) })
+		known.findings.trouble, known.findings.kind = trouble, kind.Kind
+		if known.tooMany {
+			known.findings.trouble = drift.TroubleTooMany
+		}
+		s.schedule(known, again)
+	})
+	if isNoted {
+		d.tell(ctx, known.key)
+	}
+}
+
+// note enters what a search has found, unless the item has moved on. It reports whether it did.
+func (s *site) note(ctx context.Context, known *driftItem, enter func()) bool {
+	d := s.desk
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.items[known.key] != known || ctx.Err() != nil && known.paused {
-		d.mu.Unlock()
-		return
+		return false
 	}
-	known.doubtful = known.doubtful && !isSure
-	known.findings.add(found, time.Now(), func(note Note) { known.notes = append(known.notes, note) })
-	known.findings.trouble, known.findings.kind = trouble, kind.Kind
-	if known.tooMany {
-		known.findings.trouble = drift.TroubleTooMany
-	}
-	s.schedule(known, again)
-	d.mu.Unlock()
-	d.tell(ctx, known.key)
+	enter()
+	return true
 }
 
 // waits reports whether an item has to wait for its next search, and makes it come back then.
@@ -225,7 +234,8 @@ func (s *site) objectsToSearch(known *driftItem) []managedresource.ResourceRefer
 	return objects
 }
 
-// find asks the deployer. It reports whether something was not corrected because the item may not be worked on now.
+// find asks the deployer. It reports whether something was not corrected because the item may not be worked on now. A panic over what the target answers
+// is an error.
 func (s *site) find(
 	ctx context.Context, item *v1alpha1.DeployItem, known *driftItem, objects []managedresource.ResourceReference,
 ) (found []Found, isHeld bool, err error) {
@@ -236,7 +246,10 @@ func (s *site) find(
 	if corrects {
 		wanted.Correct = s.permission(ctx, item, known, &isHeld)
 	}
-	found, err = s.desk.Find(ctx, wanted)
+	err = rescue.Survived(ctx, func() (err error) {
+		found, err = s.desk.Find(ctx, wanted)
+		return err
+	})
 	return found, isHeld, err
 }
 
@@ -286,5 +299,11 @@ func (s *site) schedule(known *driftItem, failed []managedresource.ResourceRefer
 	if at.IsZero() {
 		return
 	}
-	known.timer = time.AfterFunc(max(at.Sub(now), 0), func() { s.desk.changed(known.key) })
+	s.lookAgain(known, max(at.Sub(now), 0))
+}
+
+// lookAgain makes an item come back after a pause, in place of an earlier appointment.
+func (s *site) lookAgain(known *driftItem, pause time.Duration) {
+	known.stopTimer()
+	known.timer = time.AfterFunc(pause, func() { s.desk.changed(known.key) })
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/drift"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 const (
@@ -95,8 +96,26 @@ func (s *site) run(ctx context.Context) {
 			continue
 		}
 		for _, key := range s.take() {
-			s.handle(ctx, key)
+			s.try(ctx, key)
 		}
+	}
+}
+
+// try handles an item. One whose search breaks off by a panic is searched again later.
+func (s *site) try(ctx context.Context, key types.NamespacedName) {
+	err := rescue.Survived(ctx, func() error {
+		s.handle(ctx, key)
+		return nil
+	})
+	if err == nil {
+		return
+	}
+	s.desk.mu.Lock()
+	defer s.desk.mu.Unlock()
+	if known := s.desk.items[key]; known != nil && known.site == s {
+		known.followed = false
+		s.lookAgain(known, drift.Pause(known.attempt))
+		known.attempt++
 	}
 }
 
@@ -146,17 +165,8 @@ func (s *site) open(ctx context.Context) time.Duration {
 	}
 	ctx, cancel := context.WithTimeout(ctx, openingTime)
 	defer cancel()
-	d := s.desk
 	s.opened = time.Now()
-	cluster, err := d.Clients.Open(ctx, d.Client, d.Live, s.key.namespace, s.key.name, s.key.actor)
-	if err == nil && (s.cluster == nil || cluster.Config != s.cluster.Config) {
-		var identity target.Identity
-		if identity, err = cluster.Identity(ctx); err == nil {
-			s.cluster = cluster
-			s.at = managedresource.ClusterReference{Target: s.key.name, UID: identity.UID, Address: identity.Address}
-			s.followAnew()
-		}
-	}
+	err := rescue.Survived(ctx, func() error { return s.connect(ctx) })
 	if err == nil {
 		s.attempt, s.retryAt = 0, time.Time{}
 		return 0
@@ -164,6 +174,23 @@ func (s *site) open(ctx context.Context) time.Duration {
 	s.attempt++
 	s.notOpen(s.attempt == unreachableAfter)
 	return drift.Pause(s.attempt)
+}
+
+// connect opens the Target, and follows its items anew where it leads elsewhere than before.
+func (s *site) connect(ctx context.Context) error {
+	d := s.desk
+	cluster, err := d.Clients.Open(ctx, d.Client, d.Live, s.key.namespace, s.key.name, s.key.actor)
+	if err != nil || s.cluster != nil && cluster.Config == s.cluster.Config {
+		return err
+	}
+	identity, err := cluster.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	s.cluster = cluster
+	s.at = managedresource.ClusterReference{Target: s.key.name, UID: identity.UID, Address: identity.Address}
+	s.followAnew()
+	return nil
 }
 
 // notOpen notes that the Target could not be opened, and lets its items show that once it lasts.

@@ -15,6 +15,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 // Limits of the requests to a target.
@@ -44,6 +45,26 @@ func ReferenceTo(object *unstructured.Unstructured) managedresource.ResourceRefe
 		APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Name: object.GetName(),
 		Namespace: object.GetNamespace(), UID: object.GetUID(),
 	}
+}
+
+const (
+	// MaxUID is the length of the longest UID that is kept: those of API servers have 36 characters.
+	MaxUID = 128
+	// MaxName is the length of the longest name that is kept: that of nearly all kinds.
+	MaxName = 253
+)
+
+// Answered returns a reference with the UID of the object that the target has answered, and its name where the API server chose it. Nothing else is kept
+// of the answer, and no name or UID that no API server gives.
+func Answered(asked managedresource.ResourceReference, live *unstructured.Unstructured) managedresource.ResourceReference {
+	asked.UID = ""
+	if uid := live.GetUID(); len(uid) <= MaxUID {
+		asked.UID = uid
+	}
+	if name := live.GetName(); asked.Name == "" && len(name) <= MaxName {
+		asked.Name = name
+	}
+	return asked
 }
 
 // Preconditions tie a destructive call to the state that it was decided on.
@@ -89,15 +110,17 @@ func Condition(object *unstructured.Unstructured, kind string) map[string]any {
 	return nil
 }
 
-// Each calls work for the indexes below count, several at a time, and waits for all.
+// Each calls work for the indexes below count, several at a time, and waits for all. A panic of one goes on in the caller.
 func Each(count int, work func(i int)) {
 	var running errgroup.Group
 	running.SetLimit(Parallel)
 	for i := range count {
 		running.Go(func() error {
-			work(i)
-			return nil
+			return rescue.Caught(func() error {
+				work(i)
+				return nil
+			})
 		})
 	}
-	_ = running.Wait()
+	_ = rescue.Landed(running.Wait())
 }
