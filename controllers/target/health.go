@@ -28,6 +28,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
 	deploytarget "github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 // checkTime bounds one check of a cluster.
@@ -137,8 +138,8 @@ func (r *HealthReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 		r.leave(req)
 		return ctrl.Result{}, nil
 	}
-	if target.Spec.HealthCheck == nil || target.Spec.Type != v1alpha1.KubernetesClusterTargetType {
-		r.visits.forget(req.NamespacedName)
+	if !isCheckable(target) {
+		r.forget(req)
 		return ended(ctx, r.Backoff, req, r.show(ctx, target, uncheckable(target))), nil
 	}
 	state, err := r.stateOf(ctx, target)
@@ -156,21 +157,36 @@ func (r *HealthReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	}
 	wait, begins := visit.begin(r.Now(), state)
 	if begins {
-		r.lanes.add(req.Namespace, func(ctx context.Context) { r.check(ctx, req, target, visit) })
+		r.lanes.add(req.NamespacedName, func(ctx context.Context) { r.check(ctx, req, visit) })
 	}
 	return ctrl.Result{RequeueAfter: wait}, nil
 }
 
 func (r *HealthReconciler) leave(req ctrl.Request) {
-	r.visits.forget(req.NamespacedName)
+	r.forget(req)
 	r.Backoff.Forget(req.NamespacedName)
 }
 
-// check asks the cluster and leaves what it answers to a worker.
-func (r *HealthReconciler) check(ctx context.Context, req ctrl.Request, target *v1alpha1.Target, visit *visit) {
+// forget drops what is known of a Target, and its check unless that has begun.
+func (r *HealthReconciler) forget(req ctrl.Request) {
+	r.visits.forget(req.NamespacedName, r.Now())
+	r.lanes.drop(req.NamespacedName)
+}
+
+// isCheckable reports whether a Target asks for a check that there is.
+func isCheckable(target *v1alpha1.Target) bool {
+	return target.Spec.HealthCheck != nil && target.Spec.Type == v1alpha1.KubernetesClusterTargetType
+}
+
+// check asks the cluster and leaves what it answers to a worker. A library that panics over an answer is trouble of our own.
+func (r *HealthReconciler) check(ctx context.Context, req ctrl.Request, visit *visit) {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	health, err := r.Clusters.CheckHealth(ctx, r.Live, target)
+	var health deploytarget.Health
+	err := rescue.Survived(ctx, func() (err error) {
+		health, err = r.ask(ctx, req)
+		return err
+	})
 	var problem *deploytarget.Error
 	if err != nil && !errors.As(err, &problem) {
 		delay := r.Backoff.After(req.NamespacedName, err)
@@ -179,6 +195,21 @@ func (r *HealthReconciler) check(ctx context.Context, req ctrl.Request, target *
 		visit.keep(&finding{health: health, problem: problem})
 	}
 	r.queue.Add(req)
+}
+
+// errLeft says that there is nothing to ask any more.
+var errLeft = errors.New("the Target asks for no check any more")
+
+// ask asks the cluster of a Target as it is now: those that wait for their checks are not kept in memory.
+func (r *HealthReconciler) ask(ctx context.Context, req ctrl.Request) (deploytarget.Health, error) {
+	target := &v1alpha1.Target{}
+	if err := r.Get(ctx, req.NamespacedName, target); err != nil {
+		return deploytarget.Health{}, err
+	}
+	if !isCheckable(target) {
+		return deploytarget.Health{}, errLeft
+	}
+	return r.Clusters.CheckHealth(ctx, r.Live, target)
 }
 
 // stateOf returns what a check of a Target depends on.

@@ -6,6 +6,8 @@ package target
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -315,13 +319,130 @@ func TestALostWriteIsRepeatedWithoutAnotherCheck(t *testing.T) {
 	assert.Equal(t, 1, w.clusters.count())
 }
 
+func TestAClusterWhoseAnswerPanicsIsAskedAgain(t *testing.T) {
+	w := newWard(t)
+	handlers := slices.Clone(utilruntime.PanicHandlers)
+	t.Cleanup(func() { utilruntime.PanicHandlers = handlers })
+	told := 0
+	utilruntime.PanicHandlers = append(utilruntime.PanicHandlers, func(context.Context, any) { told++ })
+	w.clusters.answer = func(*v1alpha1.Target) (deploytarget.Health, error) { panic("broken") }
+	wait := w.settle()
+	assert.Positive(t, wait)
+	assert.LessOrEqual(t, wait, time.Second, "as after any trouble of our own")
+	assert.Equal(t, 1, told)
+	assert.Empty(t, w.target().Status)
+	w.clusters.answer = well
+	w.after(wait)
+	assert.True(t, conditions.IsReady(w.target()))
+}
+
+// keyOf names a Target of a namespace.
+func keyOf(namespace, name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+// block fills the lanes of a namespace with checks that do not end.
+func (w *ward) block(namespace string) {
+	w.t.Helper()
+	hanging := make(chan struct{})
+	for i := range laneWidth {
+		w.r.lanes.add(keyOf(namespace, fmt.Sprint("hangs", i)), func(ctx context.Context) {
+			hanging <- struct{}{}
+			<-ctx.Done()
+		})
+		<-hanging
+	}
+}
+
+// waiting returns how many checks of a namespace have not begun.
+func (w *ward) waiting(namespace string) int {
+	w.r.lanes.mu.Lock()
+	defer w.r.lanes.mu.Unlock()
+	return w.r.lanes.of[namespace].order.Len()
+}
+
+// reconcile lets the controller see the Target once.
+func (w *ward) reconcile() {
+	w.t.Helper()
+	_, err := w.r.Reconcile(w.t.Context(), w.key)
+	require.NoError(w.t, err)
+}
+
+func TestChecksThatNobodyWantsAnyMoreDoNotWait(t *testing.T) {
+	interval := &v1alpha1.TargetHealthCheck{Interval: metav1.Duration{Duration: 5 * time.Minute}}
+	for name, tc := range map[string]struct{ off, on func(w *ward) }{
+		"switched off and on": {
+			func(w *ward) { w.change(func(target *v1alpha1.Target) { target.Spec.HealthCheck = nil }) },
+			func(w *ward) { w.change(func(target *v1alpha1.Target) { target.Spec.HealthCheck = interval }) },
+		},
+		"deleted and made anew": {
+			func(w *ward) { require.NoError(w.t, w.r.Delete(w.t.Context(), w.target())) },
+			func(w *ward) {
+				target := &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: w.key.Name + "1", UID: "uid", Generation: 1}}
+				target.Spec.Type, target.Spec.HealthCheck = v1alpha1.KubernetesClusterTargetType, interval
+				require.NoError(w.t, w.r.Create(w.t.Context(), target))
+				w.key = ctrl.Request{NamespacedName: client.ObjectKeyFromObject(target)}
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWard(t)
+			w.block("n")
+			w.reconcile()
+			for range 5 {
+				require.Equal(t, 1, w.waiting("n"))
+				tc.off(w)
+				w.reconcile()
+				require.Zero(t, w.waiting("n"))
+				w.now = w.now.Add(restTime)
+				tc.on(w)
+				w.reconcile()
+			}
+		})
+	}
+}
+
+func TestATargetThatIsSwitchedOffAndOnRests(t *testing.T) {
+	w := newWard(t)
+	w.settle()
+	for range 3 {
+		w.change(func(target *v1alpha1.Target) { target.Spec.HealthCheck = nil })
+		w.settle()
+		w.change(func(target *v1alpha1.Target) {
+			target.Spec.HealthCheck = &v1alpha1.TargetHealthCheck{Interval: metav1.Duration{Duration: 5 * time.Minute}}
+		})
+		assert.Equal(t, restTime, w.settle())
+	}
+	assert.Equal(t, 1, w.clusters.count())
+	w.after(restTime)
+	assert.Equal(t, 2, w.clusters.count())
+	w.r.visits.forget(w.key.NamespacedName, w.now.Add(restTime))
+	assert.Empty(t, w.r.visits.left, "what has rested is not kept")
+}
+
+func TestACheckIsOfTheTargetAsItIsWhenItBegins(t *testing.T) {
+	w := newWard(t)
+	var seen string
+	w.clusters.answer = func(target *v1alpha1.Target) (deploytarget.Health, error) {
+		seen = target.Annotations["is"]
+		return well(target)
+	}
+	visit := w.r.visits.of(w.key.NamespacedName, func() *visit { return &visit{} })
+	w.change(func(target *v1alpha1.Target) { target.Annotations = map[string]string{"is": "new"} })
+	w.r.check(t.Context(), w.key, visit)
+	assert.Equal(t, "new", seen)
+	w.change(func(target *v1alpha1.Target) { target.Spec.HealthCheck = nil })
+	w.r.check(t.Context(), w.key, visit)
+	assert.Equal(t, 1, w.clusters.count(), "it asks for no check any more")
+}
+
 func TestClustersThatHangDelayTheirOwnNamespaceOnly(t *testing.T) {
 	lanes := &lanes{}
 	stop := lanes.open()
 	hanging := make(chan struct{}, 100)
 	ended := make(chan struct{}, 100)
-	for range 10 {
-		lanes.add("broken", func(ctx context.Context) {
+	for i := range 10 {
+		lanes.add(keyOf("broken", fmt.Sprint(i)), func(ctx context.Context) {
 			hanging <- struct{}{}
 			<-ctx.Done()
 			ended <- struct{}{}
@@ -331,7 +452,7 @@ func TestClustersThatHangDelayTheirOwnNamespaceOnly(t *testing.T) {
 		<-hanging
 	}
 	answered := make(chan struct{})
-	lanes.add("other", func(context.Context) { close(answered) })
+	lanes.add(keyOf("other", "t"), func(context.Context) { close(answered) })
 	<-answered
 	assert.Empty(t, hanging, "no more than a few of a namespace at a time")
 	stop()

@@ -4,6 +4,7 @@
 package target
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -103,10 +104,18 @@ func (v *visit) begin(now time.Time, present state) (wait time.Duration, begins 
 	return 0, true
 }
 
+func (v *visit) lastBegan() time.Time {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.began
+}
+
 // visits are those of all Targets that are checked. The zero value is empty. It is safe for concurrent use.
 type visits struct {
 	mu    sync.Mutex
 	known map[types.NamespacedName]*visit
+	// left is when the last check of Targets began that were forgotten, for restTime: they may come back.
+	left map[types.NamespacedName]time.Time
 }
 
 // of returns the visit of a Target; first makes one that is not known.
@@ -117,13 +126,23 @@ func (v *visits) of(key types.NamespacedName, first func() *visit) *visit {
 		if v.known == nil {
 			v.known = map[types.NamespacedName]*visit{}
 		}
-		v.known[key] = first()
+		fresh := first()
+		fresh.began = v.left[key]
+		v.known[key] = fresh
 	}
 	return v.known[key]
 }
 
-func (v *visits) forget(key types.NamespacedName) {
+// forget drops a visit. A Target that comes back has the rest of one that stayed.
+func (v *visits) forget(key types.NamespacedName, now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if visit := v.known[key]; visit != nil {
+		if v.left == nil {
+			v.left = map[types.NamespacedName]time.Time{}
+		}
+		v.left[key] = visit.lastBegan()
+	}
 	delete(v.known, key)
+	maps.DeleteFunc(v.left, func(_ types.NamespacedName, began time.Time) bool { return now.Sub(began) >= restTime })
 }
