@@ -5,6 +5,7 @@ package watches
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,10 +13,11 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 // maxRememberedChanges bounds the names that a watch remembers.
-const maxRememberedChanges = 4096
+const maxRememberedChanges = 1024
 
 // Pauses before a watch is opened again.
 const (
@@ -28,6 +30,8 @@ type sharedWatch struct {
 	key     Key
 	cluster *target.Cluster
 	cancel  context.CancelFunc
+	// tenant is whose watch it is: whoever was the first to need it.
+	tenant string
 
 	mu sync.Mutex
 	// complete is since when no change goes unnoticed; zero while the watch is not open.
@@ -38,10 +42,10 @@ type sharedWatch struct {
 	waiting map[string]map[Waiter]struct{}
 }
 
-func newSharedWatch(cluster *target.Cluster, key Key) *sharedWatch {
+func newSharedWatch(tenant string, cluster *target.Cluster, key Key) *sharedWatch {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &sharedWatch{
-		key: key, cluster: cluster, cancel: cancel,
+		key: key, cluster: cluster, cancel: cancel, tenant: tenant,
 		changed: map[string]time.Time{}, waiting: map[string]map[Waiter]struct{}{},
 	}
 	go s.run(ctx)
@@ -109,9 +113,11 @@ func (s *sharedWatch) run(ctx context.Context) {
 	}
 }
 
-// stream opens the watch and reports changes until it breaks.
+// stream opens the watch and reports changes until it breaks, be it by a panic over what the target sends.
 func (s *sharedWatch) stream(ctx context.Context) {
-	_ = s.cluster.Follow(ctx, target.Stream{Kind: s.key.kind, Namespace: s.key.namespace, Name: s.key.name}, s.opened, s.report)
+	_ = rescue.Survived(ctx, func() error {
+		return s.cluster.Follow(ctx, target.Stream{Kind: s.key.kind, Namespace: s.key.namespace, Name: s.key.name}, s.opened, s.report)
+	})
 }
 
 func (s *sharedWatch) opened() {
@@ -142,13 +148,19 @@ func (s *sharedWatch) report(object metav1.Object) {
 	}
 }
 
-// note remembers a change. When there are too many to remember, it counts as if the watch had been opened only now.
+// note remembers a change. When there are too many to remember, or the name is longer than those of API servers, it counts as if the watch had been
+// opened only now.
 func (s *sharedWatch) note(name string) {
+	now := time.Now()
+	if len(name) > maxName {
+		s.complete = now
+		return
+	}
 	if len(s.changed) >= maxRememberedChanges {
 		clear(s.changed)
-		s.complete = time.Now()
+		s.complete = now
 	}
-	s.changed[name] = time.Now()
+	s.changed[strings.Clone(name)] = now
 }
 
 // wakeAll wakes everybody for everything that they wait for.

@@ -20,8 +20,14 @@ const (
 	// MaxNarrow is how many single objects of one kind and namespace are watched one by one; for more of them the whole
 	// namespace is watched once.
 	MaxNarrow = 8
+	// MaxTenant is how many watches one namespace of the landscaper cluster has at most. Whoever has no room for another one is woken by the clock.
+	MaxTenant = 512
 	// lingerTime keeps a watch open that nobody needs any more, because the next job often needs it again.
 	lingerTime = 10 * time.Second
+	// unwatchedPause is how long somebody waits for what is not watched, as for what cannot be.
+	unwatchedPause = maxBackoff
+	// maxName is the length of the longest name that is watched, and remembered: that of nearly all kinds.
+	maxName = 253
 )
 
 // Key identifies what a watch shows. Clusters are the same when they share their connection.
@@ -64,6 +70,8 @@ func (k Key) of(name string) Key {
 
 // Waiter waits for changes. It is told apart from others by its identity, as a pointer is.
 type Waiter interface {
+	// Tenant is the namespace of the landscaper cluster that the waiter belongs to.
+	Tenant() string
 	// Wake is called, with no lock held, when something that the waiter waits for has or may have changed; without keys that may be anything.
 	Wake(changed ...Key)
 }
@@ -73,23 +81,37 @@ type Watches struct {
 	mu   sync.Mutex
 	open map[Key]*sharedWatch
 	of   map[Waiter]map[Key]*sharedWatch
-	done bool
+	// late wakes those who wait for what is not watched.
+	late map[Waiter]*time.Timer
+	// narrow counts the watches on single objects, by the key of all beside them, tenants those that each namespace has opened.
+	narrow  map[Key]int
+	tenants map[string]int
+	done    bool
 }
 
 // Follow makes the watches of a waiter the given ones. What was seen in a call that started at since cannot have changed unnoticed:
-// where a watch was not yet open then, the waiter is woken as soon as it is.
+// where a watch was not yet open then, the waiter is woken as soon as it is. Where there are too many watches already, it is woken after a while.
 func (w *Watches) Follow(by Waiter, watched []Object, since time.Time) {
 	w.mu.Lock()
 	wanted := map[Key]*sharedWatch{}
 	var missed []Key
+	hasRoom, isWatched := true, true
 	for _, one := range watched {
 		key := KeyOf(one)
 		shared, known := w.of[by][key]
-		if !known {
-			shared = w.attach(one.Cluster, key)
-			if shared.attach(by, key.name, since) {
-				missed = append(missed, key)
+		if shared == nil && !key.isLong() {
+			shared = w.showing(key)
+			if shared == nil && hasRoom {
+				shared = w.add(by.Tenant(), one.Cluster, key)
+				hasRoom = shared != nil
 			}
+		}
+		if shared == nil {
+			isWatched = false
+			continue
+		}
+		if !known && shared.attach(by, key.name, since) {
+			missed = append(missed, key)
 		}
 		wanted[key] = shared
 	}
@@ -98,20 +120,27 @@ func (w *Watches) Follow(by Waiter, watched []Object, since time.Time) {
 			w.detach(by, key, shared)
 		}
 	}
-	w.remember(by, wanted)
+	w.remember(by, wanted, isWatched)
 	w.mu.Unlock()
 	if len(missed) > 0 {
 		by.Wake(missed...)
 	}
 }
 
-func (w *Watches) remember(by Waiter, wanted map[Key]*sharedWatch) {
+func (w *Watches) remember(by Waiter, wanted map[Key]*sharedWatch, isWatched bool) {
 	if w.of == nil {
-		w.of = map[Waiter]map[Key]*sharedWatch{}
+		w.of, w.late = map[Waiter]map[Key]*sharedWatch{}, map[Waiter]*time.Timer{}
 	}
 	w.of[by] = wanted
 	if len(wanted) == 0 {
 		delete(w.of, by)
+	}
+	if late := w.late[by]; late != nil {
+		late.Stop()
+		delete(w.late, by)
+	}
+	if !isWatched {
+		w.late[by] = time.AfterFunc(unwatchedPause, func() { by.Wake() })
 	}
 }
 
@@ -126,36 +155,69 @@ func (w *Watches) Follows(by Waiter, key Key) bool {
 // Release ends the watches of a waiter.
 func (w *Watches) Release(by Waiter) { w.Follow(by, nil, time.Time{}) }
 
-// attach returns an open watch that shows key: the one for the whole namespace if there is one or if too many single ones are open.
-func (w *Watches) attach(cluster *target.Cluster, key Key) *sharedWatch {
-	if shared, ok := w.open[key.wide()]; ok {
+// showing returns an open watch that shows key: the one for the whole namespace if there is one; nil for none.
+func (w *Watches) showing(key Key) *sharedWatch {
+	if shared := w.open[key.wide()]; shared != nil {
 		return shared
 	}
-	if shared, ok := w.open[key]; ok {
-		return shared
+	return w.open[key]
+}
+
+// add opens a watch that shows key, for the whole namespace if too many single ones are open. It returns nil where the tenant has too many watches.
+func (w *Watches) add(tenant string, cluster *target.Cluster, key Key) *sharedWatch {
+	if w.tenants[tenant] >= MaxTenant && !w.makeRoom(tenant) {
+		return nil
 	}
-	if key.name != "" && w.narrowBeside(key) >= MaxNarrow {
+	if key.name != "" && w.narrow[key.wide()] >= MaxNarrow {
 		key = key.wide()
 	}
-	shared := newSharedWatch(cluster, key)
-	if w.open == nil {
-		w.open = map[Key]*sharedWatch{}
-	}
-	w.open[key] = shared
+	shared := newSharedWatch(tenant, cluster, key)
+	w.enter(shared)
 	if w.done {
 		shared.cancel()
 	}
 	return shared
 }
 
-func (w *Watches) narrowBeside(key Key) int {
-	count := 0
-	for other := range w.open {
-		if other.name != "" && other.wide() == key.wide() {
-			count++
+// isLong reports whether a key names what no API server has, and is not worth to be kept.
+func (k Key) isLong() bool { return max(len(k.name), len(k.namespace)) > maxName }
+
+func (w *Watches) enter(shared *sharedWatch) {
+	if w.open == nil {
+		w.open, w.narrow, w.tenants = map[Key]*sharedWatch{}, map[Key]int{}, map[string]int{}
+	}
+	w.open[shared.key] = shared
+	w.tenants[shared.tenant]++
+	if shared.key.name != "" {
+		w.narrow[shared.key.wide()]++
+	}
+}
+
+// leave ends a watch.
+func (w *Watches) leave(shared *sharedWatch) {
+	shared.cancel()
+	delete(w.open, shared.key)
+	count(w.tenants, shared.tenant)
+	if shared.key.name != "" {
+		count(w.narrow, shared.key.wide())
+	}
+}
+
+// count counts one less.
+func count[K comparable](counts map[K]int, key K) {
+	if counts[key]--; counts[key] == 0 {
+		delete(counts, key)
+	}
+}
+
+// makeRoom ends the watches of a tenant that nobody needs any more, and reports whether there were some.
+func (w *Watches) makeRoom(tenant string) bool {
+	for _, shared := range w.open {
+		if shared.tenant == tenant && !shared.isUsed() {
+			w.leave(shared)
 		}
 	}
-	return count
+	return w.tenants[tenant] < MaxTenant
 }
 
 func (w *Watches) detach(by Waiter, key Key, shared *sharedWatch) {
@@ -167,11 +229,9 @@ func (w *Watches) detach(by Waiter, key Key, shared *sharedWatch) {
 func (w *Watches) closeUnused(shared *sharedWatch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if shared.isUsed() || w.open[shared.key] != shared {
-		return
+	if !shared.isUsed() && w.open[shared.key] == shared {
+		w.leave(shared)
 	}
-	delete(w.open, shared.key)
-	shared.cancel()
 }
 
 // Run ends all watches with ctx.

@@ -5,6 +5,7 @@ package watches
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,10 +19,17 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
-// waiting waits without doing anything. Each has an identity, so it has a size.
-type waiting struct{ _ byte }
+// waiting waits without doing anything, in the namespace ns.
+type waiting struct{ woken chan struct{} }
 
-func (*waiting) Wake(...Key) {}
+func (*waiting) Tenant() string { return "ns" }
+
+func (w *waiting) Wake(...Key) {
+	select {
+	case w.woken <- struct{}{}:
+	default:
+	}
+}
 
 func TestWatchesEndWithTheirWaiters(t *testing.T) {
 	w := &Watches{done: true}
@@ -43,6 +51,92 @@ func TestWatchesEndWithTheirWaiters(t *testing.T) {
 	assert.Empty(t, w.of)
 }
 
+// spread returns objects that need a watch each.
+func spread(count int) []Object {
+	cluster := &target.Cluster{Config: &rest.Config{}, Mapper: meta.NewDefaultRESTMapper(nil)}
+	objects := make([]Object, count)
+	for i := range objects {
+		objects[i] = Object{Cluster: cluster, APIVersion: "v1", Kind: "ConfigMap", Namespace: strconv.Itoa(i), Name: "a"}
+	}
+	return objects
+}
+
+func TestWatchesOfANamespaceAreBounded(t *testing.T) {
+	w := &Watches{done: true}
+	greedy, objects := &waiting{}, spread(2*MaxTenant)
+	w.Follow(greedy, objects, time.Now())
+	assert.Len(t, w.open, MaxTenant)
+	assert.True(t, w.Follows(greedy, KeyOf(objects[0])))
+	assert.False(t, w.Follows(greedy, KeyOf(objects[MaxTenant])), "it may have changed whenever somebody looks")
+	w.Follow(&listening{}, spread(1), time.Now())
+	assert.Len(t, w.open, MaxTenant+1, "another namespace has its own")
+	beside := &waiting{}
+	w.Follow(beside, objects[:2], time.Now())
+	assert.Len(t, w.of[beside], 2, "what is watched already needs no room")
+	assert.Len(t, w.late, 1, "that of the greedy one")
+}
+
+func TestWhoWaitsForWhatIsNotWatchedIsWokenByTheClock(t *testing.T) {
+	name := strings.Repeat("x", maxName+1)
+	objects := spread(MaxTenant + 1)
+	for what, watched := range map[string][]Object{
+		"too many watches": objects,
+		"a long name":      {{Cluster: objects[0].Cluster, APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: name}},
+		"a long namespace": {{Cluster: objects[0].Cluster, APIVersion: "v1", Kind: "ConfigMap", Namespace: name, Name: "a"}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := &Watches{done: true}
+			by := &waiting{woken: make(chan struct{}, 1)}
+			w.Follow(by, watched, time.Now())
+			require.Contains(t, w.late, Waiter(by))
+			w.late[by].Reset(0)
+			<-by.woken
+			w.Release(by)
+			assert.Empty(t, w.late)
+			assert.Empty(t, w.of)
+		})
+	}
+}
+
+func TestWatchesThatNobodyNeedsMakeRoom(t *testing.T) {
+	w := &Watches{done: true}
+	first, next := &waiting{}, &waiting{}
+	w.Follow(first, spread(MaxTenant), time.Now())
+	w.Release(first)
+	require.Len(t, w.open, MaxTenant, "they stay for a while")
+	w.Follow(next, spread(MaxTenant), time.Now())
+	assert.Len(t, w.of[next], MaxTenant)
+	assert.Len(t, w.open, MaxTenant)
+	assert.Empty(t, w.late)
+}
+
+func TestManyObjectsOfANamespaceAreWatchedTogether(t *testing.T) {
+	w := &Watches{done: true}
+	by, objects := &waiting{}, spread(2*MaxNarrow)
+	for i := range objects {
+		objects[i].Namespace, objects[i].Name = "default", strconv.Itoa(i)
+	}
+	w.Follow(by, objects, time.Now())
+	assert.Len(t, w.open, MaxNarrow+1)
+	assert.Contains(t, w.open, KeyOf(objects[0]).wide())
+	w.Release(by)
+	for _, shared := range w.open {
+		w.closeUnused(shared)
+	}
+	assert.Empty(t, w.narrow, "what has ended does not count")
+	assert.Empty(t, w.tenants)
+}
+
+func TestLongNamesAreNotRemembered(t *testing.T) {
+	began := time.Now()
+	shared := &sharedWatch{changed: map[string]time.Time{}, waiting: map[string]map[Waiter]struct{}{}, complete: began.Add(-time.Hour)}
+	shared.note(strings.Repeat("x", maxName+1))
+	assert.Empty(t, shared.changed)
+	assert.True(t, shared.attach(&waiting{}, "a", began.Add(-time.Minute)), "the change is forgotten, but not missed")
+	shared.note(strings.Repeat("x", maxName))
+	assert.Len(t, shared.changed, 1)
+}
+
 func TestChangeBeforeTheSubscriptionIsNotMissed(t *testing.T) {
 	shared := &sharedWatch{changed: map[string]time.Time{}, waiting: map[string]map[Waiter]struct{}{}, complete: time.Unix(10, 0)}
 	shared.changed["a"] = time.Unix(30, 0)
@@ -52,8 +146,10 @@ func TestChangeBeforeTheSubscriptionIsNotMissed(t *testing.T) {
 	assert.True(t, shared.attach(&waiting{}, "b", time.Unix(5, 0)), "the watch was opened during the call")
 }
 
-// listening notes for what it is woken.
+// listening notes for what it is woken, in a namespace of its own.
 type listening struct{ woken []Key }
+
+func (*listening) Tenant() string { return "other" }
 
 func (l *listening) Wake(changed ...Key) { l.woken = append(l.woken, changed...) }
 
@@ -91,4 +187,9 @@ func TestNewsTellWhatMayHaveChanged(t *testing.T) {
 	assert.False(t, news.Tells(b))
 	news.Add(nil)
 	assert.True(t, news.Tells(b), "without keys that may be anything")
+}
+
+func TestAPanicOverWhatATargetSendsEndsTheWatchAlone(t *testing.T) {
+	shared := &sharedWatch{} // without a cluster, which panics
+	assert.NotPanics(t, func() { shared.stream(t.Context()) })
 }
