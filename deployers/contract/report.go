@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/exports"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
@@ -167,7 +168,7 @@ func (r *reporter) wait(ctx context.Context, s *scope, message string) error {
 	if message == "" {
 		message = "Waiting for the deployer"
 	}
-	s.job.Attempts, s.job.Cause, s.job.Failure = 0, message, nil
+	s.job.Attempts, s.job.Cause, s.job.Failure = 0, beginning.Of(message, kit.MaxMessage), nil
 	return r.suspend(ctx, s)
 }
 

@@ -16,9 +16,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 )
 
@@ -55,6 +57,18 @@ func TestLongWaitIsShown(t *testing.T) {
 	assert.GreaterOrEqual(t, time.Since(since), visibleAfter)
 	ensured, _ := s.deployer.calls()
 	assert.Equal(t, 1, ensured, "showing the state needs no call")
+}
+
+func TestOfALongWaitOnlyWhatIsShownIsKept(t *testing.T) {
+	d := newDesk(t, &scripted{ensure: func(context.Context, *Item) (Outcome, error) {
+		return Outcome{Waiting: strings.Repeat("x", 1<<20)}, nil
+	}})
+	d.trigger("1")
+	d.pass()
+	job := d.r.jobs.Of(client.ObjectKeyFromObject(d.item()))
+	require.NotNil(t, job)
+	assert.LessOrEqual(t, len(job.Cause), kit.MaxMessage)
+	assert.NotEmpty(t, job.Cause)
 }
 
 func TestManyWaitsShareWatches(t *testing.T) {

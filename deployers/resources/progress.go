@@ -6,11 +6,16 @@ package resources
 import (
 	"strings"
 
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 )
 
-// namedInWaiting bounds how many reasons Progress.Waiting spells out.
-const namedInWaiting = 3
+const (
+	// namedInWaiting bounds how many reasons Progress.Waiting spells out.
+	namedInWaiting = 3
+	// MaxReason is the length of a reason in bytes: it is kept as long as a job waits, and may hold what an object of the target says.
+	MaxReason = 1024
+)
 
 // Progress says what a piece of work waits for. The zero value is complete.
 type Progress struct {
@@ -38,7 +43,7 @@ func (p Progress) Outcome() contract.Outcome {
 
 // Wait adds a reason to wait, with the objects to watch for its end.
 func (p *Progress) Wait(reason string, watch ...contract.Watched) {
-	p.Reasons = append(p.Reasons, reason)
+	p.Reasons = append(p.Reasons, beginning.Of(reason, MaxReason))
 	p.Watch = append(p.Watch, watch...)
 }
 

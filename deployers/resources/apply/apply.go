@@ -269,7 +269,7 @@ func (a *Applied) record(t task, r result) {
 		return
 	}
 	if r.live != nil {
-		ref = objects.ReferenceTo(r.live)
+		ref = objects.Answered(ref, r.live)
 		a.Subjects = append(a.Subjects, readiness.Subject{Resource: ref, Live: r.live})
 		if r.notOurs {
 			return
@@ -290,7 +290,7 @@ func (a *Applied) leave(t task, live *unstructured.Unstructured, isNotOurs bool)
 		a.refuse([]task{t})
 	case live != nil && !isNotOurs:
 		a.Managed = append(a.Managed, managedresource.ManagedResourceStatus{
-			Policy: t.Policy, Resource: objects.ReferenceTo(live), AnnotateBeforeDelete: t.AnnotateBeforeDelete, PatchBeforeDelete: t.PatchBeforeDelete,
+			Policy: t.Policy, Resource: objects.Answered(t.ref, live), AnnotateBeforeDelete: t.AnnotateBeforeDelete, PatchBeforeDelete: t.PatchBeforeDelete,
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
@@ -108,14 +109,14 @@ func (c *Checks) look(ctx context.Context, subject Subject) (Subject, error) {
 	seen := Subject{Resource: subject.Resource}
 	lack, err := c.Health.lack(ctx, subject.Resource, live)
 	if live == nil || lack == "" && err == nil {
-		seen.lack = lack
+		seen.lack = beginning.Of(lack, resources.MaxReason)
 		return seen, err
 	}
 	why, pods := c.trouble(ctx, live)
 	if why != "" {
 		lack, err = lack+"; "+why, explained(err, why)
 	}
-	seen.lack, seen.pods = lack, pods
+	seen.lack, seen.pods = beginning.Of(lack, resources.MaxReason), pods
 	return seen, err
 }
 

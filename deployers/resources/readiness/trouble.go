@@ -22,6 +22,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -56,7 +57,7 @@ func (c *Checks) trouble(ctx context.Context, live *unstructured.Unstructured) (
 		if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || isReady(pod) {
 			continue
 		}
-		if len(watch) < maxWatchedPods && live.GroupVersionKind().GroupKind() != podKind {
+		if len(watch) < maxWatchedPods && live.GroupVersionKind().GroupKind() != podKind && max(len(pod.Namespace), len(pod.Name)) <= objects.MaxName {
 			watch = append(watch, contract.Watched{Cluster: c.Session.Cluster, APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name})
 		}
 		if text == "" {

@@ -283,7 +283,7 @@ func Confirm(ctx context.Context, s *resources.Session, attempted []managedresou
 			return nil, err
 		}
 		if s.Owner.Proven(live) {
-			record.Resource = objects.ReferenceTo(live)
+			record.Resource = objects.Answered(record.Resource, live)
 			confirmed = append(confirmed, record)
 		}
 	}

@@ -40,6 +40,8 @@ const (
 	// maxNamed is how many objects a message names, and how many fields of each; longestPointer how many bytes of a field.
 	maxNamed       = 10
 	longestPointer = 150
+	// longestManager is how many bytes of the name of a field manager are kept: API servers take 128 characters.
+	longestManager = 150
 )
 
 // findings is what is known about the drift of an item.
@@ -94,7 +96,7 @@ func (f *findings) add(found []Found, now time.Time, tell func(Note)) {
 	var corrected, drifted []Found
 	for _, one := range found {
 		key := keyOfObject(one.Resource)
-		one.Resource, one.Live = key, nil
+		one.Resource, one.Live, one.Manager = key, nil, beginning.Of(one.Manager, longestManager)
 		before, was := f.drifted[key]
 		switch {
 		case one.Corrected:
@@ -201,7 +203,7 @@ func (f *findings) fought(now time.Time) string {
 		if c.isFought(now) {
 			by := ""
 			if c.manager != "" {
-				by = fmt.Sprintf(" (by %q)", beginning.Of(c.manager, longestPointer))
+				by = fmt.Sprintf(" (by %q)", c.manager)
 			}
 			names = append(names, ref.String()+by)
 		}

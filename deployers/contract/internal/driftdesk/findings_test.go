@@ -111,6 +111,14 @@ func TestWhoFightsIsNamed(t *testing.T) {
 	assert.Contains(t, known.fought(now), `(by "kubectl")`)
 }
 
+func TestLongNamesOfManagersAreNotKept(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	known, _ := found(time.Unix(1000, 0), Found{Resource: settings, Fields: []string{"/data/a"}, Manager: long, Corrected: true})
+	assert.LessOrEqual(t, len(known.corrections[settings].manager), longestManager)
+	known, _ = found(time.Unix(1000, 0), Found{Resource: settings, Fields: []string{"/data/a"}, Manager: long})
+	assert.LessOrEqual(t, len(known.drifted[settings].Manager), longestManager)
+}
+
 func TestDescriptionsAreBounded(t *testing.T) {
 	one := Found{Resource: settings}
 	for range 100 {

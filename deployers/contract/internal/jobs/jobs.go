@@ -39,7 +39,7 @@ type Job struct {
 	// Memory belongs to the deployer.
 	Memory map[string]any
 	// Plan is what the job recorded before it began to work.
-	Plan Plan
+	Plan *Plan
 	// queue brings the item to a worker.
 	queue func(types.NamespacedName)
 
@@ -70,6 +70,9 @@ type Job struct {
 	// IsQuiet says that the failure is shown only once it lasts.
 	IsQuiet bool
 }
+
+// Tenant is the namespace of the item.
+func (j *Job) Tenant() string { return j.Key.Namespace }
 
 // Wake brings the job back to a worker because something it waits for has changed; without keys that may be anything.
 func (j *Job) Wake(changed ...watches.Key) {
@@ -177,8 +180,8 @@ type Jobs struct {
 
 	mu      sync.Mutex
 	running map[types.NamespacedName]*Job
-	// ended are jobs that planned something and were ended by somebody else.
-	ended map[types.NamespacedName]*Job
+	// ended are the plans of jobs that were ended by somebody else.
+	ended map[types.NamespacedName]endedPlan
 	// interrupted are the items whose job somebody else has ended, until TakeInterrupted; only with NotesInterrupted.
 	interrupted map[types.NamespacedName]struct{}
 }
@@ -194,7 +197,7 @@ func (js *Jobs) Claim(item *v1alpha1.DeployItem, began time.Time, planned Plan) 
 	}
 	fresh := &Job{
 		Key: key, uid: item.UID, ID: item.Status.JobID, deleting: items.IsDeleting(item),
-		Began: began, version: versionOf(item), Memory: map[string]any{}, Plan: planned, queue: js.Queue,
+		Began: began, version: versionOf(item), Memory: map[string]any{}, Plan: &planned, queue: js.Queue,
 	}
 	js.mu.Lock()
 	defer js.mu.Unlock()

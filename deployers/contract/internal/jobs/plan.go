@@ -64,30 +64,36 @@ func (js *Jobs) Void(item *v1alpha1.DeployItem) *Plan {
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	key := client.ObjectKeyFromObject(item)
-	last := js.running[key]
-	if last == nil {
-		last = js.ended[key]
+	last := js.ended[key]
+	if running := js.running[key]; running != nil {
+		last = endedPlan{running.uid, running.Plan}
 	}
-	if last == nil || last.uid != item.UID || !last.Plan.isLastOf(item) {
+	if last.plan == nil || last.uid != item.UID || !last.plan.isLastOf(item) {
 		return &Plan{}
 	}
-	return &last.Plan
+	return last.plan
 }
 
-// retain keeps a job that planned something, for Void.
+// endedPlan is what is kept of a job that has ended: nothing that the deployer has remembered for it.
+type endedPlan struct {
+	uid  types.UID
+	plan *Plan
+}
+
+// retain keeps the plan of a job that planned something, for Void.
 func (js *Jobs) retain(ended *Job) {
-	if !ended.Plan.made {
+	if ended.Plan == nil || !ended.Plan.made {
 		return
 	}
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	if js.ended == nil {
-		js.ended = map[types.NamespacedName]*Job{}
+		js.ended = map[types.NamespacedName]endedPlan{}
 	}
-	js.ended[ended.Key] = ended
+	js.ended[ended.Key] = endedPlan{ended.uid, ended.Plan}
 }
 
-// Drop forgets the job that retain keeps of an item.
+// Drop forgets the plan that retain keeps of an item.
 func (js *Jobs) Drop(key types.NamespacedName) {
 	js.mu.Lock()
 	defer js.mu.Unlock()

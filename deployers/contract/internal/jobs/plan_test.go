@@ -4,8 +4,10 @@
 package jobs
 
 import (
+	goruntime "runtime"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -42,4 +44,20 @@ func TestOnlyTheLastPlanIsTakenBack(t *testing.T) {
 			assert.Equal(t, test.want, string(item.Status.ProviderStatus.Raw))
 		})
 	}
+}
+
+// TestAJobThatHasEndedIsNotKept has a job that planned something and remembers much, and whose item stays as it is after an interrupt.
+func TestAJobThatHasEndedIsNotKept(t *testing.T) {
+	began := time.Now()
+	item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "item", UID: "uid"}}
+	jobs := &Jobs{Released: func(*Job) {}}
+	gone := func() weak.Pointer[Job] {
+		job := jobs.Claim(item, began, PlanOf(item, &runtime.RawExtension{Raw: []byte(`{}`)}))
+		jobs.End(job)
+		return weak.Make(job)
+	}()
+	goruntime.GC()
+	assert.Nil(t, gone.Value())
+	jobs.Void(item).TakeBack(item)
+	assert.Nil(t, item.Status.ProviderStatus, "the plan is known")
 }
