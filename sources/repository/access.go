@@ -18,6 +18,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/git"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 // contents open what the access of a resource names, with the logins of a Scope.
@@ -198,11 +199,11 @@ func (r *Repositories) commit(ctx context.Context, at git.Location, folder strin
 	return &stream{scope: "git " + at.URL, id: at.Commit + " " + folder, mediaType: mediaTypeTar, open: piped(write)}, nil
 }
 
-// piped turns what writes itself into a reader.
+// piped turns what writes itself into a reader. A panic of what writes is an error of the reader.
 func piped(write func(context.Context, io.Writer) error) func(context.Context) (io.ReadCloser, error) {
 	return func(ctx context.Context) (io.ReadCloser, error) {
 		r, w := io.Pipe()
-		go func() { w.CloseWithError(write(ctx, w)) }()
+		go func() { w.CloseWithError(rescue.Survived(ctx, func() error { return write(ctx, w) })) }()
 		return r, nil
 	}
 }

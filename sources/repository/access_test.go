@@ -5,8 +5,10 @@ package repository
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -324,4 +326,11 @@ func TestGitAccess(t *testing.T) {
 	_, _, err = s.session.Blueprint(t.Context(), s.d, find(t, s.d, "digested"))
 	require.ErrorIs(t, err, fetch.ErrDigest)
 	assert.Equal(t, fault.Stalled, fault.KindOf(err))
+}
+
+func TestAPanicOverARepositoryIsAnErrorOfItsReader(t *testing.T) {
+	reader, err := piped(func(context.Context, io.Writer) error { panic("broken") })(t.Context())
+	require.NoError(t, err)
+	_, err = io.ReadAll(reader)
+	require.ErrorContains(t, err, "it broke off by a panic: a value of type string in ")
 }
