@@ -7,6 +7,8 @@
 //
 // Errors are the second half of a sentence that begins with the name of the document: "is not YAML: …", "has more than … values …;
 // write out less".
+//
+// It also says how much a regular expression of others may cost; see Patterns.
 package foreign
 
 import (

@@ -7,12 +7,12 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"regexp/syntax"
 	"slices"
 	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -89,36 +89,10 @@ func patternOf(spec *v1alpha1.TargetSyncSpec) (*regexp.Regexp, error) {
 	if expression == all {
 		expression = ""
 	}
-	if len(expression) > maxExpression {
-		return nil, kit.Stall(operation, reasonSpec, "%s is longer than %d characters; shorten it, or use several TargetSyncs", field, maxExpression)
-	}
-	steps, err := stepsOf(expression)
-	if err != nil {
-		return nil, kit.Stall(operation, reasonSpec, "%s is not a regular expression (RE2): %w; correct it, or use * for all names", field, err)
-	}
-	if steps > maxSteps {
-		return nil, kit.Stall(operation, reasonSpec, "%s repeats too much: it has %d steps, and %d are the most; use * or + in place of counts", field, steps, maxSteps)
+	if err := new(foreign.Patterns).Check(expression); err != nil {
+		return nil, kit.Stall(operation, reasonSpec, "%s %w, or use * for all names", field, err)
 	}
 	return regexp.MustCompile(expression), nil
-}
-
-// Limits of an expression: its length in characters, and the instructions that it is made of. Each name takes time by both, as long as the name is.
-const (
-	maxExpression = 2048
-	maxSteps      = 2500
-)
-
-// stepsOf returns how many instructions a regular expression is made of.
-func stepsOf(expression string) (int, error) {
-	parsed, err := syntax.Parse(expression, syntax.Perl)
-	if err != nil {
-		return 0, err
-	}
-	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
-		return 0, err
-	}
-	return len(program.Inst), nil
 }
 
 // protect sets the finalizer before the first Target is made.

@@ -21,8 +21,8 @@ import (
 // objects while the item has no job, and asks about those that somebody may have changed.
 type DriftDetector interface {
 	Planner
-	// DriftDetection returns what an item says about drift; nil means the default. For a field driftDetection of spec.config return
-	// DriftDetectionIn(item.Spec.Configuration). It is called often and only looks at the item.
+	// DriftDetection returns what an item says about drift, of which only the mode is looked at; nil means the default. For a field driftDetection of
+	// spec.config return DriftDetectionIn(item.Spec.Configuration). It is called often and only looks at the item.
 	DriftDetection(item *v1alpha1.DeployItem) (*managedresource.DriftDetection, error)
 	// Deployed returns what the last job of an item has deployed, from what the status of the item records.
 	Deployed(item *v1alpha1.DeployItem) (Deployed, error)
@@ -76,15 +76,19 @@ type Drift struct {
 // IsDrifted reports whether the object was not as it was deployed.
 func (d *Drift) IsDrifted() bool { return d.Missing || len(d.Fields) > 0 }
 
-// DriftDetectionIn reads the field driftDetection of a configuration; nil when there is none. Errors name the field.
+// DriftDetectionIn reads the mode in the field driftDetection of a configuration; nil when there is none. Errors name the field. What is ignored is
+// not part of it: it is asked for with each event of an item, and takes the time of everybody else's.
 func DriftDetectionIn(config *runtime.RawExtension) (*managedresource.DriftDetection, error) {
 	var fields struct {
-		DriftDetection *managedresource.DriftDetection `json:"driftDetection"`
+		DriftDetection *struct {
+			Mode managedresource.DriftMode `json:"mode"`
+		} `json:"driftDetection"`
 	}
-	if err := decodeField(config, "driftDetection", &fields); err != nil {
+	if err := decodeField(config, "driftDetection", &fields); err != nil || fields.DriftDetection == nil {
 		return nil, err
 	}
-	return fields.DriftDetection, errors.Join(managedresource.ValidateDriftDetection("driftDetection", fields.DriftDetection)...)
+	detection := &managedresource.DriftDetection{Mode: fields.DriftDetection.Mode}
+	return detection, errors.Join(managedresource.ValidateDriftDetection("driftDetection", detection)...)
 }
 
 // newDriftDesk returns what looks for drift of the items of a deployer; nil where it is no DriftDetector.

@@ -4,6 +4,7 @@
 package managedresource
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
 // maxIgnored is how many rules a DriftDetection may have, and how many paths a rule.
@@ -40,13 +42,14 @@ func ValidateDriftDetection(path string, detection *DriftDetection) []error {
 	if len(detection.Ignore) > maxIgnored {
 		return append(errs, fmt.Errorf("%s.ignore: has %d entries, more than %d; put paths of the same objects into one entry", path, len(detection.Ignore), maxIgnored))
 	}
+	var patterns foreign.Patterns
 	for i := range detection.Ignore {
-		errs = append(errs, validateIgnoreRule(fmt.Sprintf("%s.ignore[%d]", path, i), &detection.Ignore[i])...)
+		errs = append(errs, validateIgnoreRule(fmt.Sprintf("%s.ignore[%d]", path, i), &detection.Ignore[i], &patterns)...)
 	}
 	return errs
 }
 
-func validateIgnoreRule(path string, rule *IgnoreRule) []error {
+func validateIgnoreRule(path string, rule *IgnoreRule, patterns *foreign.Patterns) []error {
 	if len(rule.Paths) == 0 {
 		return []error{fmt.Errorf("%s.paths: is empty, name at least one field such as /spec/replicas", path)}
 	}
@@ -59,9 +62,31 @@ func validateIgnoreRule(path string, rule *IgnoreRule) []error {
 			errs = append(errs, fmt.Errorf("%s.paths[%d]: %q is not a JSON pointer to a field, write for example /spec/replicas", path, i, document.Brief(pointer)))
 		}
 	}
-	_, err := rule.Target.Compile(path + ".target")
-	if err != nil {
-		errs = append(errs, err)
+	if rule.Target == nil {
+		return errs
+	}
+	return append(errs, rule.Target.validate(path+".target", patterns)...)
+}
+
+// namedPattern is a regular expression with the field that it is in.
+type namedPattern struct{ field, text string }
+
+func (s *ObjectSelector) patterns() [5]namedPattern {
+	return [5]namedPattern{{"group", s.Group}, {"version", s.Version}, {"kind", s.Kind}, {"namespace", s.Namespace}, {"name", s.Name}}
+}
+
+// validate checks a selector, its regular expressions together with those that were seen before.
+func (s *ObjectSelector) validate(path string, seen *foreign.Patterns) []error {
+	var errs []error
+	for _, pattern := range s.patterns() {
+		if err := seen.CheckWhole(pattern.text); err != nil {
+			errs = append(errs, fmt.Errorf("%s.%s: %q %w", path, pattern.field, document.Brief(pattern.text), err))
+		}
+	}
+	for _, selector := range []struct{ field, text string }{{"labelSelector", s.LabelSelector}, {"annotationSelector", s.AnnotationSelector}} {
+		if _, err := parseSelector(path+"."+selector.field, selector.text); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	return errs
 }
@@ -74,18 +99,14 @@ func (s *ObjectSelector) Compile(path string) (Selects, error) {
 	if s == nil {
 		return func(schema.GroupVersionKind, metav1.Object) bool { return true }, nil
 	}
+	if errs := s.validate(path, &foreign.Patterns{}); len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
 	var patterns [5]*regexp.Regexp
-	for i, field := range []struct{ name, value string }{
-		{"group", s.Group}, {"version", s.Version}, {"kind", s.Kind}, {"namespace", s.Namespace}, {"name", s.Name},
-	} {
-		if field.value == "" {
-			continue
+	for i, pattern := range s.patterns() {
+		if pattern.text != "" {
+			patterns[i] = regexp.MustCompile(foreign.Whole(pattern.text))
 		}
-		pattern, err := regexp.Compile("^(?:" + field.value + ")$")
-		if err != nil {
-			return nil, fmt.Errorf("%s.%s: %q is not a regular expression; correct it", path, field.name, document.Brief(field.value))
-		}
-		patterns[i] = pattern
 	}
 	byLabels, err := parseSelector(path+".labelSelector", s.LabelSelector)
 	if err != nil {

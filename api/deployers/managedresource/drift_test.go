@@ -5,6 +5,7 @@ package managedresource_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +33,12 @@ func TestValidateDriftDetection(t *testing.T) {
 		"whole object": {&managedresource.DriftDetection{Ignore: []rule{{Paths: []string{"/"}}}}, "is not a JSON pointer to a field"},
 		"pattern": {&managedresource.DriftDetection{Ignore: []rule{{Paths: paths, Target: &managedresource.ObjectSelector{Name: "("}}}},
 			`d.ignore[0].target.name: "(" is not a regular expression`},
+		"costly pattern": {&managedresource.DriftDetection{Ignore: []rule{{Paths: paths, Target: &managedresource.ObjectSelector{Name: strings.Repeat("a{1000}", 3)}}}},
+			`d.ignore[0].target.name: "a{1000}a{1000}a{1000}" repeats too much`},
+		"many costly patterns": {&managedresource.DriftDetection{Ignore: slices.Repeat([]rule{{Paths: paths, Target: &managedresource.ObjectSelector{Name: "a{1000}"}}}, 60)},
+			`d.ignore[49].target.name: "a{1000}" repeats too much together with the expressions before it`},
+		"a hundred rules of plain names": {&managedresource.DriftDetection{Ignore: slices.Repeat([]rule{{Paths: paths, Target: &managedresource.ObjectSelector{
+			Group: "apps", Version: "v1", Kind: "Deployment|StatefulSet", Namespace: "team-[a-z0-9-]{1,40}", Name: strings.Repeat("web-", 60) + ".*"}}}, 100)}, ""},
 		"labels": {&managedresource.DriftDetection{Ignore: []rule{{Paths: paths, Target: &managedresource.ObjectSelector{LabelSelector: "a in"}}}},
 			"d.ignore[0].target.labelSelector: "},
 		"annotations": {&managedresource.DriftDetection{Ignore: []rule{{Paths: paths, Target: &managedresource.ObjectSelector{AnnotationSelector: "=="}}}},
@@ -53,6 +60,12 @@ func TestValidateDriftDetection(t *testing.T) {
 func TestTheDefaultModeIsWarn(t *testing.T) {
 	assert.Equal(t, managedresource.DriftWarn, (*managedresource.DriftDetection)(nil).ModeOf())
 	assert.Equal(t, managedresource.DriftWarn, (&managedresource.DriftDetection{}).ModeOf())
+}
+
+func TestASelectorThatCostsMuchIsNotCompiled(t *testing.T) {
+	_, err := (&managedresource.ObjectSelector{Name: strings.Repeat("a{1000}", 200)}).Compile("target")
+	require.ErrorContains(t, err, "target.name: ")
+	require.ErrorContains(t, err, "repeats too much")
 }
 
 func TestObjectSelector(t *testing.T) {

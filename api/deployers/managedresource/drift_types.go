@@ -34,7 +34,7 @@ type IgnoreRule struct {
 }
 
 // ObjectSelector selects objects. What is empty selects every object. Group, version, kind, namespace and name are regular expressions
-// (RE2) that have to match as a whole.
+// (RE2) that have to match as a whole: at most 2048 characters of ASCII each. Those that repeat much are refused.
 type ObjectSelector struct {
 	// group of the objects.
 	Group string `json:"group,omitempty"`

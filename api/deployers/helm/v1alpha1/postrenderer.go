@@ -33,7 +33,8 @@ type Patch struct {
 	Target *PatchTarget `json:"target,omitempty"`
 }
 
-// PatchTarget selects objects. Each field is a regular expression that has to match as a whole; empty ones match everything.
+// PatchTarget selects objects. Each field is a regular expression that has to match as a whole, of at most 2048 characters of ASCII; empty ones match
+// everything. Those that repeat much are refused.
 type PatchTarget struct {
 	// group of the API.
 	Group string `json:"group,omitempty"`

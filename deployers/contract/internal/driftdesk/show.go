@@ -55,8 +55,10 @@ func (d *Desk) HasNews(item *v1alpha1.DeployItem) bool {
 // condition returns the condition that an item is to show, nil for none, and whether that is known.
 func (d *Desk) condition(item *v1alpha1.DeployItem) (*metav1.Condition, bool) {
 	shown := meta.FindStatusCondition(item.Status.Conditions, v1alpha1.DriftedCondition)
-	if detection, err := d.Detector.DriftDetection(item); err == nil && detection.ModeOf() == managedresource.DriftDisabled && shown != nil {
-		return nil, true
+	if shown != nil {
+		if detection, err := d.Detector.DriftDetection(item); err == nil && detection.ModeOf() == managedresource.DriftDisabled {
+			return nil, true
+		}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
