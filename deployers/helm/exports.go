@@ -32,6 +32,9 @@ func (j *job) exportValues(ctx context.Context) (resources.Progress, error) {
 		if export.FromResource != nil {
 			continue
 		}
+		if err := ctx.Err(); err != nil {
+			return resources.Progress{}, err
+		}
 		if err := exportValue(found, document, export); err != nil {
 			return resources.Progress{}, err
 		}

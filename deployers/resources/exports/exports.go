@@ -28,6 +28,9 @@ func Export(ctx context.Context, s *resources.Session, exports []managedresource
 		if export.FromResource == nil {
 			continue
 		}
+		if err := ctx.Err(); err != nil {
+			return nil, progress, err
+		}
 		if err := s.Step("deployer: during export - key: %s", export.Key); err != nil {
 			return nil, progress, err
 		}

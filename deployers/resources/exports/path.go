@@ -4,6 +4,7 @@
 package exports
 
 import (
+	"errors"
 	"strings"
 
 	"k8s.io/client-go/util/jsonpath"
@@ -11,7 +12,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 )
 
-// Limits of paths: a recursive descent visits the whole object, and each further one multiplies that.
+// Limits of paths: a recursive descent visits the whole object, and each further one multiplies that. What is found has limits of its own.
 const (
 	maxPathLength = 1024
 	maxDescents   = 1
@@ -31,27 +32,22 @@ func Values(object any, path string) (found []any, err error) {
 		return nil, objects.Misconfigured("jsonPath of %d characters: is longer than %d or has more than one recursive descent (..), simplify it",
 			len(path), maxPathLength)
 	}
-	parser := jsonpath.New("").AllowMissingKeys(true)
-	if err := parser.Parse(braced(path)); err != nil {
+	parsed, err := jsonpath.Parse("", braced(path))
+	if err != nil {
 		return nil, objects.Misconfigured("jsonPath %q: is malformed: %w", path, err)
 	}
-	parsed, err := jsonpath.Parse("", braced(path))
-	if err != nil || choices(parsed.Root) > maxChoices {
+	if choices(parsed.Root) > maxChoices {
 		return nil, objects.Misconfigured("jsonPath %q: its lists of keys or indexes ([a,b]) stand for more than %d paths together, simplify it", path, maxChoices)
 	}
-	results, err := parser.FindResults(object)
-	if err != nil {
-		// With missing keys allowed the errors left are about the shape of this object, which may change.
+	w := &walk{}
+	err = w.sections(parsed.Root.Nodes, object)
+	switch {
+	case errors.Is(err, errShape):
 		return nil, nil
+	case err != nil:
+		return nil, objects.Misconfigured("jsonPath %q: %w", path, err)
 	}
-	for _, set := range results {
-		for _, value := range set {
-			if value.IsValid() && value.CanInterface() {
-				found = append(found, value.Interface())
-			}
-		}
-	}
-	return found, nil
+	return w.found, nil
 }
 
 // choices returns for how many paths without lists of keys or indexes a path stands; above maxChoices it may be too few.

@@ -7,8 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"reflect"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -56,7 +54,7 @@ func customCheck(ctx context.Context, s *resources.Session, check *managedresour
 		if err != nil && !objects.IsGone(err) {
 			return progress, err
 		}
-		if err := judge(&progress, check, ref, live, objects.Watched(cluster, ref)); err != nil {
+		if err := judge(ctx, &progress, check, ref, live, objects.Watched(cluster, ref)); err != nil {
 			return progress, err
 		}
 	}
@@ -80,7 +78,7 @@ func labelledCheck(ctx context.Context, cluster *target.Cluster, check *managedr
 		progress.Wait(fmt.Sprintf("readiness check %s: no %s has the labels %s", check.Name, selector.Kind, labels.Set(selector.Labels)), all)
 	}
 	for i := range found {
-		if err := judge(&progress, check, objects.ReferenceTo(&found[i]), &found[i], all); err != nil {
+		if err := judge(ctx, &progress, check, objects.ReferenceTo(&found[i]), &found[i], all); err != nil {
 			return progress, err
 		}
 	}
@@ -101,14 +99,14 @@ func labelled(ctx context.Context, cluster *target.Cluster, selector *managedres
 }
 
 // judge adds to the progress what an object, nil when it does not exist, lacks to fulfil a check.
-func judge(p *resources.Progress, check *managedresource.CustomReadinessCheckConfiguration, ref managedresource.ResourceReference,
+func judge(ctx context.Context, p *resources.Progress, check *managedresource.CustomReadinessCheckConfiguration, ref managedresource.ResourceReference,
 	live *unstructured.Unstructured, watch contract.Watched) error {
 	if live == nil {
 		p.Wait(fmt.Sprintf("readiness check %s: %s does not exist", check.Name, ref), watch)
 		return nil
 	}
 	for _, requirement := range check.Requirements {
-		ok, err := fulfils(live.Object, requirement)
+		ok, err := fulfils(ctx, live.Object, requirement)
 		if err != nil {
 			return err
 		}
@@ -121,7 +119,10 @@ func judge(p *resources.Progress, check *managedresource.CustomReadinessCheckCon
 }
 
 // fulfils reports whether every field that a requirement selects is as required. A missing field fulfils only the operator !.
-func fulfils(object map[string]any, requirement managedresource.RequirementSpec) (bool, error) {
+func fulfils(ctx context.Context, object map[string]any, requirement managedresource.RequirementSpec) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
 	found, err := exports.Values(object, requirement.JsonPath)
 	if err != nil {
 		return false, err
@@ -132,48 +133,49 @@ func fulfils(object map[string]any, requirement managedresource.RequirementSpec)
 	case "!":
 		return len(found) == 0, nil
 	}
-	wanted, err := normalisedValues(requirement.Value)
+	wanted, err := textsOf(requirement.Value)
 	if err != nil {
 		return false, err
 	}
 	negative := requirement.Operator == "!=" || requirement.Operator == "notin"
 	for _, value := range found {
-		if contains(wanted, normalised(value)) == negative {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		if wanted[textOf(value)] == negative {
 			return false, nil
 		}
 	}
 	return len(found) > 0, nil
 }
 
-func contains(wanted []any, value any) bool {
-	return slices.ContainsFunc(wanted, func(w any) bool { return reflect.DeepEqual(w, value) })
-}
-
-func normalisedValues(raw []managedresource.RequirementValue) ([]any, error) {
-	var wanted []any
-	for _, v := range raw {
+// textsOf returns the values of a requirement as textOf writes them.
+func textsOf(values []managedresource.RequirementValue) (map[string]bool, error) {
+	texts := map[string]bool{}
+	for _, v := range values {
 		var value any
-		text, err := v.Value.MarshalJSON()
+		raw, err := v.Value.MarshalJSON()
 		if err == nil {
-			err = json.Unmarshal(text, &value)
+			err = json.Unmarshal(raw, &value)
 		}
 		if err != nil {
 			return nil, objects.Misconfigured("a value of a requirement is not JSON: %w", err)
 		}
-		wanted = append(wanted, value)
+		texts[textOf(value)] = true
 	}
-	return wanted, nil
+	return texts, nil
 }
 
-// normalised returns a value as JSON decoding gives it, so that 1 and 1.0 are equal.
-func normalised(value any) any {
+// textOf returns a JSON value in the one form that is the same for equal values: 1 and 1.0 are.
+func textOf(value any) string {
 	raw, err := json.Marshal(value)
 	if err != nil {
-		return value
+		return "" // the text of no value
 	}
 	var plain any
 	if err := json.Unmarshal(raw, &plain); err != nil {
-		return value
+		return ""
 	}
-	return plain
+	raw, _ = json.Marshal(plain) // it was JSON before
+	return string(raw)
 }

@@ -4,6 +4,7 @@
 package readiness
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -109,12 +110,19 @@ metadata: {annotations: {example.com/done: "yes"}}
 			var document map[string]any
 			require.NoError(t, yaml.Unmarshal([]byte(object), &document))
 
-			ok, err := fulfils(document, spec)
+			ok, err := fulfils(t.Context(), document, spec)
 
 			require.NoError(t, err)
 			assert.Equal(t, expect, ok)
 		})
 	}
+}
+
+func TestNoRequirementIsLookedAtAfterTheJob(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	_, err := fulfils(ctx, map[string]any{"a": "b"}, managedresource.RequirementSpec{JsonPath: ".a", Operator: "exists"})
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 func parse(t testing.TB, text string) *unstructured.Unstructured {
