@@ -53,7 +53,6 @@ func (s *scope) answer(answered *scope) {
 // call lets the deployer work. A call that takes long goes on without the worker.
 func (r *caller) call(ctx context.Context, s *scope) error {
 	if !s.isAnswered {
-		r.drift.Stop(s.key())
 		own := *s
 		answered, stayed := r.asides.Run(s.job, func(c *asides.Call[*scope]) *scope {
 			r.work(ctx, &own, c)
@@ -74,7 +73,8 @@ func (r *caller) call(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// work makes one call. The context that the deployer gets ends with the deadline, with the job and with the process.
+// work makes one call. The context that the deployer gets ends with the deadline, with the job and with the process. A search for drift that takes long
+// to end holds the job up, and no worker.
 func (r *caller) work(ctx context.Context, s *scope, c *asides.Call[*scope]) {
 	s.called = time.Now()
 	working, cancel := s.job.Run(ctx)
@@ -84,7 +84,9 @@ func (r *caller) work(ctx context.Context, s *scope, c *asides.Call[*scope]) {
 		working, stop = context.WithDeadline(working, deadline)
 		defer stop()
 	}
-	s.outcome, s.err = r.perform(working, s, c)
+	if s.err = r.drift.Stop(working, s.key()); s.err == nil {
+		s.outcome, s.err = r.perform(working, s, c)
+	}
 	if !s.job.HasEnded() { // else the item may be gone, and nobody would drop its duration
 		r.options.Metrics.RecordDuration(ctx, s.item, s.called)
 	}

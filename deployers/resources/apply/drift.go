@@ -143,7 +143,7 @@ func (d *driftSearch) try(ctx context.Context) contract.Drift {
 	if live.GetDeletionTimestamp() != nil || d.isLeftAlone(live) {
 		return drift
 	}
-	wanted, err := d.wanted(live)
+	wanted, err := d.wanted(ctx, live)
 	if err != nil {
 		drift.Err = err
 		return drift
@@ -207,7 +207,7 @@ func (d *driftSearch) manager() string {
 }
 
 // wanted returns the fields that the object has to have, with what is ignored as it is.
-func (d *driftSearch) wanted(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (d *driftSearch) wanted(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	wanted := d.task.Object.DeepCopy()
 	if patch := d.task.PatchAfterDeployment; patch != nil && len(patch.Raw) > 0 {
 		if err := mergePatch(wanted, patch.Raw); err != nil {
@@ -221,10 +221,7 @@ func (d *driftSearch) wanted(live *unstructured.Unstructured) (*unstructured.Uns
 			delete(metadata, name)
 		}
 	}
-	for _, rule := range d.ignored {
-		rule.Pardon(wanted, live)
-	}
-	return wanted, nil
+	return wanted, fields.Pardon(ctx, d.ignored, wanted, live)
 }
 
 func mergePatch(object *unstructured.Unstructured, patch []byte) error {

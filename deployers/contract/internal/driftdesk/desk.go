@@ -274,10 +274,11 @@ func (d *Desk) interrupt(key types.NamespacedName) {
 	}
 }
 
-// Stop ends the search for drift of an item and waits until it has. A job must not begin while something is corrected.
-func (d *Desk) Stop(key types.NamespacedName) {
+// Stop ends the search for drift of an item and waits until it has, or until the context ends, whose error it returns then: a job must not begin
+// while something is corrected.
+func (d *Desk) Stop(ctx context.Context, key types.NamespacedName) error {
 	if d == nil {
-		return
+		return nil
 	}
 	d.mu.Lock()
 	if known := d.items[key]; known != nil {
@@ -286,8 +287,14 @@ func (d *Desk) Stop(key types.NamespacedName) {
 	search := d.searches[key]
 	d.interrupt(key)
 	d.mu.Unlock()
-	if search != nil {
-		<-search.done
+	if search == nil {
+		return nil
+	}
+	select {
+	case <-search.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

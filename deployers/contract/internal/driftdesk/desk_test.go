@@ -70,6 +70,34 @@ func (detector) DriftDetection(*v1alpha1.DeployItem) (*managedresource.DriftDete
 	return nil, nil
 }
 
+func TestAJobWaitsForASearchNoLongerThanItsContext(t *testing.T) {
+	key := types.NamespacedName{Namespace: "ns", Name: "item"}
+	running, ended := make(chan struct{}), make(chan struct{})
+	close(ended)
+	for name, tc := range map[string]struct {
+		search *search
+		want   error
+	}{
+		"no search":             {nil, nil},
+		"one that has ended":    {&search{cancel: func() {}, done: ended}, nil},
+		"one that does not end": {&search{cancel: func() {}, done: running}, context.Canceled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			desk := New(Options{Detector: detector{}})
+			ctx := t.Context()
+			if tc.search != nil {
+				desk.searches[key] = tc.search
+			}
+			if tc.want != nil {
+				var end context.CancelFunc
+				ctx, end = context.WithCancel(ctx)
+				end()
+			}
+			require.ErrorIs(t, desk.Stop(ctx, key), tc.want)
+		})
+	}
+}
+
 func TestAWorkerIsWokenForNewsOnly(t *testing.T) {
 	key := types.NamespacedName{Namespace: "ns", Name: "item"}
 	drifted := Found{Resource: managedresource.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Name: "settings"}, Missing: true}

@@ -4,6 +4,7 @@
 package fields
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"reflect"
@@ -43,8 +44,9 @@ func compareFields(at string, wanted, live, result any, o ownership, fields *[]s
 		l, isLive := live.([]any)
 		r, isResult := result.([]any)
 		names, isSet := o.itemKeys()
-		if isLive && isResult && (names != nil || isSet) {
-			compareItems(at, w, l, r, names, o, fields)
+		index, isTold := indexItems(w, names)
+		if isLive && isResult && isTold && (names != nil || isSet) {
+			compareItems(at, index, w, l, r, o, fields)
 			return
 		}
 	}
@@ -69,17 +71,16 @@ func compareMaps(at string, wanted, live, result map[string]any, o ownership, fi
 	}
 }
 
-func compareItems(at string, wanted, live, result []any, names []string, o ownership, fields *[]string) {
-	for _, item := range wanted {
-		means := func(other any) bool { return isSameItem(item, other, names) }
-		stored := slices.IndexFunc(result, means)
-		has := slices.IndexFunc(live, means)
+func compareItems(at string, index itemIndex, wanted, live, result []any, o ownership, fields *[]string) {
+	stored, has := index.firstsIn(result), index.firstsIn(live)
+	for i, item := range wanted {
 		switch {
-		case stored < 0:
-		case has < 0:
-			*fields = append(*fields, at+"/"+strconv.Itoa(stored))
+		case stored[i] < 0:
+		case has[i] < 0:
+			*fields = append(*fields, at+"/"+strconv.Itoa(stored[i]))
 		default:
-			compareFields(at+"/"+strconv.Itoa(has), item, live[has], result[stored], o.below(itemKey(live[has], names)), fields)
+			l := live[has[i]]
+			compareFields(at+"/"+strconv.Itoa(has[i]), item, l, result[stored[i]], o.below(itemKey(l, index.names)), fields)
 		}
 	}
 }
@@ -125,15 +126,24 @@ func CompileRules(rules []managedresource.IgnoreRule) ([]IgnoredFields, error) {
 	return compiled, nil
 }
 
-// Pardon makes the ignored fields of an object those of live.
-func (f IgnoredFields) Pardon(wanted, live *unstructured.Unstructured) {
-	if !f.selects(live.GroupVersionKind(), live) {
-		return
+// Pardon makes the fields of an object that rules ignore those of live. It ends with the context.
+func Pardon(ctx context.Context, rules []IgnoredFields, wanted, live *unstructured.Unstructured) error {
+	if len(rules) == 0 {
+		return nil
 	}
 	o := everybodysFields(live)
-	for _, path := range f.paths {
-		pardonField(wanted.Object, live.Object, path, o)
+	for _, rule := range rules {
+		if !rule.selects(live.GroupVersionKind(), live) {
+			continue
+		}
+		for _, path := range rule.paths {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			pardonField(wanted.Object, live.Object, path, o)
+		}
 	}
+	return nil
 }
 
 func pardonField(wanted, live any, path []string, o ownership) {
@@ -159,8 +169,8 @@ func pardonField(wanted, live any, path []string, o ownership) {
 		}
 		names, isSet := o.itemKeys()
 		mine := at
-		if names != nil || isSet {
-			mine = slices.IndexFunc(w, func(item any) bool { return isSameItem(item, l[at], names) })
+		if index, isTold := indexItems(w, names); isTold && (names != nil || isSet) {
+			mine = index.placeOf(l[at])
 		}
 		switch {
 		case mine < 0 || mine >= len(w):

@@ -6,7 +6,6 @@ package fields
 import (
 	"encoding/json"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -173,16 +172,19 @@ func (o ownership) without(live any) any {
 // not take apart is one value.
 func (o ownership) keepItems(wanted, live []any) []any {
 	names, isSet := o.itemKeys()
-	if names == nil && !isSet {
+	index, isTold := indexItems(wanted, names)
+	if names == nil && !isSet || !isTold {
 		return wanted
 	}
 	next := slices.Clone(wanted)
+	taken := make([]bool, len(wanted))
 	var order []int
 	for _, item := range live {
 		key := itemKey(item, names)
-		at := slices.IndexFunc(wanted, func(w any) bool { return isSameItem(w, item, names) })
+		at := index.placeOf(item)
 		switch {
-		case at >= 0 && !slices.Contains(order, at):
+		case at >= 0 && !taken[at]:
+			taken[at] = true
 			next[at] = o.below(key).keep(next[at], item)
 		case at < 0 && !o.isOurs(key):
 			at = len(next)
@@ -208,11 +210,13 @@ func inLiveOrder(items []any, wanted int, order []int) []any {
 		}
 	}
 	sorted := make([]any, 0, len(items))
+	placed := make([]bool, len(items))
 	for _, place := range order {
 		sorted = append(sorted, items[place])
+		placed[place] = true
 	}
 	for place, item := range items {
-		if !slices.Contains(order, place) {
+		if !placed[place] {
 			sorted = append(sorted, item)
 		}
 	}
@@ -227,6 +231,9 @@ func (o ownership) itemKeys() (names []string, isSet bool) {
 			if example, ok := strings.CutPrefix(key, "k:"); ok {
 				fields := map[string]any{}
 				_ = json.Unmarshal([]byte(example), &fields)
+				if len(fields) > maxKeyFields {
+					return nil, false
+				}
 				return slices.Sorted(maps.Keys(fields)), false
 			}
 			if strings.HasPrefix(key, "v:") {
@@ -250,24 +257,6 @@ func itemKey(item any, names []string) string {
 		}
 	}
 	return "k:" + encoded(key)
-}
-
-// isSameItem reports whether a wanted item means a live one. Key fields that a manifest leaves to the defaults of the API server count as equal.
-func isSameItem(wanted, live any, names []string) bool {
-	if names == nil {
-		return reflect.DeepEqual(wanted, live)
-	}
-	w, _ := wanted.(map[string]any)
-	l, _ := live.(map[string]any)
-	compared := false
-	for _, name := range names {
-		value, found := w[name]
-		if found && !reflect.DeepEqual(value, l[name]) {
-			return false
-		}
-		compared = compared || found
-	}
-	return compared
 }
 
 // encoded returns a value as the managed fields write it.

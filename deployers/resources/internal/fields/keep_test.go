@@ -133,6 +133,20 @@ var keepCases = map[string]struct {
 		live: "{kind: A, l: [{id: 80, p: TCP, x: 1}]}", manifest: "{kind: A, l: [{id: 80}]}", want: "{kind: A, l: [{id: 80, p: TCP, x: 1}]}",
 		managers: map[string]string{Manager: `{"f:l":{"k:{\"id\":80,\"p\":\"TCP\"}":{".":{},"f:id":{}}}}`},
 	},
+	"items without their keys": {
+		live: "{kind: A, l: [{x: 1}, {id: a}]}", manifest: "{kind: A, l: [{x: 2}, {id: a}]}", want: "{kind: A, l: [{x: 1}, {id: a}, {x: 2}]}",
+		managers: map[string]string{Manager: `{"f:l":{"k:{\"id\":\"a\"}":{}}}`},
+	},
+	"items that are wanted twice": {
+		live: "{kind: A, l: [{id: a, x: 1}]}", manifest: "{kind: A, l: [{id: a}, {id: a}]}", want: "{kind: A, l: [{id: a, x: 1}, {id: a}]}",
+		managers: map[string]string{Manager: `{"f:l":{"k:{\"id\":\"a\"}":{}}}`},
+	},
+	"items with keys of several shapes": {
+		live:     "{kind: A, l: [{id: 80, p: UDP, x: 1}, {id: 80, p: TCP, x: 2}, {id: 90, p: TCP, x: 3}]}",
+		manifest: "{kind: A, l: [{id: 80, p: UDP}, {id: 80, p: TCP}, {id: 90}]}",
+		want:     "{kind: A, l: [{id: 80, p: UDP, x: 1}, {id: 80, p: TCP, x: 2}, {id: 90, p: TCP, x: 3}]}",
+		managers: map[string]string{Manager: `{"f:l":{"k:{\"id\":80,\"p\":\"TCP\"}":{".":{},"f:id":{}}}}`},
+	},
 	"values of a set": {
 		live: "{kind: A, l: [mine, theirs, gone]}", manifest: "{kind: A, l: [mine]}", want: "{kind: A, l: [mine, theirs]}",
 		managers: map[string]string{Manager: `{"f:l":{"v:\"mine\"":{},"v:\"gone\"":{}}}`, "other": `{"f:l":{"v:\"theirs\"":{}}}`},

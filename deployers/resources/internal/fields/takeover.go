@@ -4,7 +4,6 @@
 package fields
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,7 +11,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 // A server-side apply removes the fields that its manager no longer has. Fields that an earlier update strategy, Gardener Landscaper or kubectl
@@ -36,11 +34,11 @@ func TakeoverOf(live *unstructured.Unstructured, leavesRelease bool) (Takeover, 
 	var others Takeover
 	var earlier []metav1.ManagedFieldsEntry
 	applied := metav1.ManagedFieldsEntry{Manager: Manager, Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1"}
-	fields := fieldpath.NewSet()
+	fields := fieldSet{}
 	for _, entry := range live.GetManagedFields() {
 		switch {
 		case isApply(entry):
-			if err := union(fields, entry); err != nil {
+			if err := fields.join(entry); err != nil {
 				return nil, err
 			}
 			applied = entry
@@ -51,7 +49,7 @@ func TakeoverOf(live *unstructured.Unstructured, leavesRelease bool) (Takeover, 
 		}
 	}
 	for _, entry := range earlier {
-		if err := union(fields, entry); err != nil {
+		if err := fields.join(entry); err != nil {
 			return nil, err
 		}
 		if applied.APIVersion == "" {
@@ -61,7 +59,7 @@ func TakeoverOf(live *unstructured.Unstructured, leavesRelease bool) (Takeover, 
 	if len(earlier) == 0 {
 		return nil, nil
 	}
-	raw, err := fields.ToJSON()
+	raw, err := json.Marshal(fields)
 	if err != nil {
 		return nil, fmt.Errorf("cannot write managed fields: %w", err)
 	}
@@ -69,17 +67,37 @@ func TakeoverOf(live *unstructured.Unstructured, leavesRelease bool) (Takeover, 
 	return append(others, applied), nil
 }
 
-// union adds the fields of an entry to a set.
-func union(fields *fieldpath.Set, entry metav1.ManagedFieldsEntry) error {
-	more := &fieldpath.Set{}
+// join adds the fields of an entry to a set. The sets of the API server are not used for it: they sort what they read by moving all that they have,
+// which takes minutes for a few MiB of values in another order.
+func (f fieldSet) join(entry metav1.ManagedFieldsEntry) error {
 	if entry.FieldsV1 == nil {
 		return nil
 	}
-	if err := more.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil {
+	more := fieldSet{}
+	if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &more); err != nil {
 		return fmt.Errorf("cannot read the managed fields of %s: %w", entry.Manager, err)
 	}
-	*fields = *fields.Union(more)
+	f.union(more)
 	return nil
+}
+
+// itself is the key for a field that belongs to a set beside what is below it.
+const itself = "."
+
+// union adds the fields of another set. A field without anything below it is in a set by itself, and stays so when something comes below it.
+func (f fieldSet) union(other fieldSet) {
+	for key, value := range other {
+		more, _ := value.(map[string]any)
+		known, isKnown := f[key].(map[string]any)
+		if !isKnown {
+			known = map[string]any{}
+			f[key] = known
+		}
+		if isKnown && (len(known) == 0) != (len(more) == 0) {
+			known[itself] = map[string]any{}
+		}
+		fieldSet(known).union(more)
+	}
 }
 
 // isEarlier reports whether an entry is of a manager whose fields the apply takes over. Whatever people did with kubectl counts: the manifest is
