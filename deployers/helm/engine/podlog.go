@@ -76,13 +76,15 @@ func (p *podLog) logs() map[string]string {
 // WatchUntilReady waits until a hook has ended. Of one that fails it keeps the log before Helm deletes the Pod.
 func (s *sparing) WatchUntilReady(resources kube.ResourceList, timeout time.Duration) error {
 	waits(s.ctx)
-	err := inParts(s.ctx, timeout, hookPart, func(part time.Duration) error {
-		return trusting(func() error { return s.Client.WatchUntilReady(resources, part) })
-	})
-	if err != nil && s.ctx.Err() == nil {
-		for _, hook := range resources {
+	err := s.awaitHooks(resources, timeout)
+	if err == nil || s.ctx.Err() != nil {
+		return err
+	}
+	for _, hook := range resources {
+		_ = trusting(func() error { // the failure itself counts more
 			s.pods.keep(hook.Name, s.lastLines(hook))
-		}
+			return nil
+		})
 	}
 	return err
 }
@@ -158,6 +160,9 @@ func failedContainer(pod *corev1.Pod) string {
 				return status.Name
 			}
 		}
+	}
+	if len(pod.Spec.Containers) == 0 {
+		return "" // the cluster decides, if it has such Pods
 	}
 	return pod.Spec.Containers[0].Name
 }

@@ -24,7 +24,7 @@ import (
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
-	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/typed"
 )
 
 const (
@@ -32,6 +32,10 @@ const (
 	maxLostRaces = 5
 	// parallelDeletions bounds the objects of one kind that are deleted at the same time.
 	parallelDeletions = 16
+	// maxMerged is how many elements the next revision of an object may have in lists that are merged one by one: each comparison of two looks both up in the
+	// list, which takes seconds for as many, and goes on when nobody waits any more. Elements of the last revision are compared less: maxMergedBefore lets
+	// what is larger shrink.
+	maxMerged, maxMergedBefore = 4000, 50_000
 )
 
 // errChanging says that an object could not be deleted because it changed at each try.
@@ -99,7 +103,15 @@ func (o *operation) dropUnserved() {
 }
 
 // Build reads the objects of a manifest. Helm wants those of hooks to be validated, whatever the request says; they are all read.
-func (s *sparing) Build(manifest io.Reader, validate bool) (kube.ResourceList, error) {
+func (s *sparing) Build(manifest io.Reader, validate bool) (objects kube.ResourceList, err error) {
+	err = trusting(func() (err error) {
+		objects, err = s.build(manifest, validate)
+		return err
+	})
+	return objects, err
+}
+
+func (s *sparing) build(manifest io.Reader, validate bool) (kube.ResourceList, error) {
 	if s.served == nil || validate {
 		return s.Client.Build(manifest, validate && s.checksFields)
 	}
@@ -127,24 +139,59 @@ func (s *sparing) Build(manifest io.Reader, validate bool) (kube.ResourceList, e
 	return s.Client.Build(&served, false)
 }
 
+// Create creates objects.
+func (s *sparing) Create(objects kube.ResourceList) (result *kube.Result, err error) {
+	if err := judge(objects, typed.Rules{Quantities: true}); err != nil {
+		return nil, err
+	}
+	err = trusting(func() (err error) {
+		result, err = s.Client.Create(objects)
+		return err
+	})
+	return result, err
+}
+
+// judge refuses objects that do not keep to rules.
+func judge(objects kube.ResourceList, rules typed.Rules) error {
+	for _, info := range objects {
+		if err := rules.Object(info.Object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Update brings objects from one revision to the next.
 func (s *sparing) Update(original, target kube.ResourceList, force bool) (*kube.Result, error) {
-	base, err := s.base(original, target)
-	if err != nil {
-		return &kube.Result{}, err
-	}
-	result, err := s.Client.Update(base, target, force)
-	return s.afterUpdate(original, target, result, err)
+	return s.update(original, target, func(base kube.ResourceList) (*kube.Result, error) { return s.Client.Update(base, target, force) })
 }
 
 // UpdateThreeWayMerge is Update that merges objects of every kind with what is on the cluster.
 func (s *sparing) UpdateThreeWayMerge(original, target kube.ResourceList, force bool) (*kube.Result, error) {
-	base, err := s.base(original, target)
-	if err != nil {
-		return &kube.Result{}, err
-	}
-	result, err := s.Client.UpdateThreeWayMerge(base, target, force)
-	return s.afterUpdate(original, target, result, err)
+	return s.update(original, target, func(base kube.ResourceList) (*kube.Result, error) {
+		return s.Client.UpdateThreeWayMerge(base, target, force)
+	})
+}
+
+// update merges the objects of the next revision with what they are compared with, and deletes what that does not have.
+func (s *sparing) update(original, target kube.ResourceList, merge func(base kube.ResourceList) (*kube.Result, error)) (*kube.Result, error) {
+	result := &kube.Result{} // Helm looks into it whatever the error is
+	err := trusting(func() error {
+		base, err := s.base(original, target)
+		if err != nil {
+			return err
+		}
+		if err := judge(base, typed.Rules{Elements: maxMergedBefore}); err != nil {
+			return err
+		}
+		if err := judge(target, typed.Rules{Quantities: true, Elements: maxMerged}); err != nil {
+			return err
+		}
+		merged, err := merge(base)
+		result, err = s.afterUpdate(original, target, merged, err)
+		return err
+	})
+	return result, err
 }
 
 // base returns what Helm compares the objects of the next revision with: those of the last one. A rollback may find objects of the release that the
@@ -212,17 +259,15 @@ func (s *sparing) removeAll(objects kube.ResourceList, policy metav1.DeletionPro
 	var problems []error
 	for _, info := range objects {
 		running.Go(func() error {
-			return rescue.Caught(func() error {
-				if err := s.remove(info, policy, false); err != nil {
-					lock.Lock()
-					defer lock.Unlock()
-					problems = append(problems, err)
-				}
-				return nil
-			})
+			if err := trusting(func() error { return s.remove(info, policy, false) }); err != nil {
+				lock.Lock()
+				defer lock.Unlock()
+				problems = append(problems, err)
+			}
+			return nil
 		})
 	}
-	_ = rescue.Landed(running.Wait())
+	_ = running.Wait()
 	return problems
 }
 

@@ -4,46 +4,74 @@
 package engine
 
 import (
-	"context"
-	"errors"
+	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
-	"k8s.io/apimachinery/pkg/util/wait"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	helmrelease "helm.sh/helm/v3/pkg/release"
 )
 
-func TestAWaitForAHookEndsWithItsPartWhenTheOperationHasEnded(t *testing.T) {
-	late, failed := wait.ErrorInterrupted(nil), errors.New("job failed")
-	for name, c := range map[string]struct {
-		timeout time.Duration
-		// ends is the part in which the operation ends; 0 is never.
-		ends    int
-		answers []error
-		parts   int
-		wants   error
+func TestAHookEndsAsItsStatusSays(t *testing.T) {
+	for name, tt := range map[string]struct {
+		kind   schema.GroupKind
+		status string
+		ended  bool
+		says   string
 	}{
-		"at once":        {timeout: time.Hour, answers: []error{nil}, parts: 1},
-		"later":          {timeout: time.Hour, answers: []error{late, late, nil}, parts: 3},
-		"failed":         {timeout: time.Hour, answers: []error{late, failed}, parts: 2, wants: failed},
-		"too late":       {timeout: time.Second, answers: []error{late}, parts: 1, wants: late},
-		"has ended":      {timeout: time.Hour, ends: 2, answers: []error{late, late, nil}, parts: 2, wants: late},
-		"no time at all": {answers: []error{late}, parts: 1, wants: late},
+		"a Job without a status":              {kind: jobKind, status: `{}`},
+		"a Job at work":                       {kind: jobKind, status: `{"conditions":[{"type":"Suspended","status":"True"},{"type":"Complete","status":"False"}]}`},
+		"a Job that is complete":              {kind: jobKind, status: `{"conditions":[{"type":"SuccessCriteriaMet","status":"True"},{"type":"Complete","status":"True"}]}`, ended: true},
+		"a Job that failed":                   {kind: jobKind, status: `{"conditions":[{"type":"Failed","status":"True","reason":"DeadlineExceeded"}]}`, ended: true, says: "job migrate failed: DeadlineExceeded"},
+		"a Job of conditions that are no map": {kind: jobKind, status: `{"conditions":[null,"Complete",["Failed"]]}`},
+		"a Job of conditions that are no list": {
+			kind: jobKind, status: `{"conditions":{"type":"Complete","status":"True"}}`,
+		},
+		"a Pod without a status": {kind: podKind, status: `{}`},
+		"a Pod at work":          {kind: podKind, status: `{"phase":"Running"}`},
+		"a Pod that succeeded":   {kind: podKind, status: `{"phase":"Succeeded"}`, ended: true},
+		"a Pod that failed":      {kind: podKind, status: `{"phase":"Failed"}`, ended: true, says: "pod migrate failed"},
+		"a Pod of no phase":      {kind: podKind, status: `{"phase":["Succeeded"]}`},
+		"a status that is none":  {kind: podKind, status: `"Succeeded"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			parts := 0
-			err := inParts(ctx, c.timeout, time.Minute, func(part time.Duration) error {
-				assert.Positive(t, part)
-				assert.LessOrEqual(t, part, time.Minute)
-				if parts++; parts == c.ends {
-					cancel()
-				}
-				return c.answers[parts-1]
-			})
-			assert.Equal(t, c.wants, err)
-			assert.Equal(t, c.parts, parts)
+			object := map[string]any{}
+			require.NoError(t, json.Unmarshal([]byte(`{"status":`+tt.status+`}`), &object))
+
+			ended, err := hookEnded(tt.kind, "migrate", &unstructured.Unstructured{Object: object})
+
+			assert.Equal(t, tt.ended, ended)
+			if tt.says == "" {
+				require.NoError(t, err)
+				return
+			}
+			assert.EqualError(t, err, tt.says)
 		})
 	}
+}
+
+func TestAHookThatIsShownAsSomethingElseHasFailed(t *testing.T) {
+	for name, seen := range map[string]runtime.Object{"nothing": nil, "another type": &corev1.Pod{}} {
+		t.Run(name, func(t *testing.T) {
+			ended, err := hookEnded(podKind, "migrate", seen)
+			assert.True(t, ended)
+			assert.ErrorContains(t, err, "expected migrate to be a Pod")
+		})
+	}
+}
+
+func TestAPodWithoutContainersHasNoneThatFailed(t *testing.T) {
+	assert.Empty(t, failedContainer(&corev1.Pod{}))
+}
+
+// TestAPanicOfAnOperationGoesOnWhereItIsCaught has one that Helm's own goroutine would end the process with.
+func TestAPanicOfAnOperationGoesOnWhereItIsCaught(t *testing.T) {
+	assert.Panics(t, func() {
+		_, _ = untilEnd(t.Context(), func() (*helmrelease.Release, error) { panic("a mistake of Helm") })
+	})
 }

@@ -1,0 +1,81 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package typed
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// body notes that it was closed.
+type body struct {
+	io.Reader
+	isClosed bool
+}
+
+func (b *body) Close() error {
+	b.isClosed = true
+	return nil
+}
+
+// server gives one answer.
+type server http.Response
+
+func (s *server) RoundTrip(*http.Request) (*http.Response, error) { return (*http.Response)(s), nil }
+
+func TestAnswersThatMustNotBecomeGoTypesAreRefused(t *testing.T) {
+	const bomb = `{"apiVersion":"v1","kind":"Pod","spec":{"overhead":{"cpu":"1e100"}}}`
+	for name, tt := range map[string]struct {
+		path, contentType, answer string
+		code                      int
+		says                      string
+	}{
+		"an object":           {answer: `{"apiVersion":"v1","kind":"Pod","spec":{"overhead":{"cpu":"1e10"}}}`},
+		"a quantity":          {answer: bomb, says: "spec.overhead.cpu is a quantity"},
+		"a kind without JSON": {answer: bomb, contentType: "application/vnd.kubernetes.protobuf", says: "something else than the JSON"},
+		"an error":            {answer: bomb, code: http.StatusNotFound},
+		"a log":               {answer: bomb, path: "/api/v1/namespaces/shop/pods/web/log"},
+		"a watch":             {answer: bomb, path: "/api/v1/namespaces/shop/pods?watch=true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sent := &body{Reader: strings.NewReader(tt.answer)}
+			next := &server{StatusCode: max(tt.code, http.StatusOK), Header: http.Header{"Content-Type": {tt.contentType}}, Body: sent}
+			request := httptest.NewRequest(http.MethodGet, "https://cluster.example"+tt.path, nil)
+
+			response, err := Answers(next).RoundTrip(request)
+
+			if tt.says != "" {
+				require.ErrorContains(t, err, tt.says)
+				assert.True(t, sent.isClosed)
+				return
+			}
+			require.NoError(t, err)
+			read, err := io.ReadAll(response.Body)
+			require.NoError(t, err)
+			assert.Equal(t, tt.answer, string(read))
+			assert.False(t, sent.isClosed, "who reads it has not closed it")
+			require.NoError(t, response.Body.Close())
+			assert.True(t, sent.isClosed)
+		})
+	}
+}
+
+func TestAnAnswerThatBreaksOffEndsAsItDid(t *testing.T) {
+	broken := errors.New("broken")
+	next := &server{StatusCode: http.StatusOK, Body: &body{Reader: io.MultiReader(strings.NewReader("half"), iotest.ErrReader(broken))}}
+	response, err := Answers(next).RoundTrip(httptest.NewRequest(http.MethodGet, "https://cluster.example", nil))
+	require.NoError(t, err)
+	defer response.Body.Close()
+	read, err := io.ReadAll(response.Body)
+	require.ErrorIs(t, err, broken)
+	assert.Equal(t, "half", string(read))
+}
