@@ -21,6 +21,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/typed"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -77,11 +78,7 @@ func isReady(pod *corev1.Pod) bool {
 func podsOf(ctx context.Context, cluster *target.Cluster, live *unstructured.Unstructured) []corev1.Pod {
 	kind := live.GroupVersionKind().GroupKind()
 	if kind == podKind {
-		pod := corev1.Pod{}
-		if runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, &pod) != nil {
-			return nil
-		}
-		return []corev1.Pod{pod}
+		return podsIn([]unstructured.Unstructured{*live})
 	}
 	selector := selectorOf(live)
 	if !withPods[kind] || selector == nil || selector.Empty() {
@@ -92,9 +89,17 @@ func podsOf(ctx context.Context, cluster *target.Cluster, live *unstructured.Uns
 	if err != nil {
 		return nil
 	}
-	pods := make([]corev1.Pod, len(found.Items))
-	for i := range found.Items {
-		if runtime.DefaultUnstructuredConverter.FromUnstructured(found.Items[i].Object, &pods[i]) != nil {
+	return podsIn(found.Items)
+}
+
+// podsIn returns Pods as Go types; none where a target has some that cannot be such.
+func podsIn(items []unstructured.Unstructured) []corev1.Pod {
+	pods := make([]corev1.Pod, len(items))
+	for i := range items {
+		if (typed.Rules{Quantities: true}).Object(&items[i]) != nil {
+			return nil
+		}
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(items[i].Object, &pods[i]) != nil {
 			return nil
 		}
 	}

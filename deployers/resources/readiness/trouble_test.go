@@ -12,8 +12,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
@@ -58,4 +60,12 @@ func TestALogLineThatIsCutInASecretDoesNotShowItsBeginning(t *testing.T) {
 	line := s.lastLine(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop"}}, "main", false)
 
 	assert.Equal(t, "cannot log in with", line)
+}
+
+// TestPodsThatNobodyCanWorkOutHaveNoTrouble has a Pod of a target that would panic when it became a Go type; a larger exponent would take hours.
+func TestPodsThatNobodyCanWorkOutHaveNoTrouble(t *testing.T) {
+	pod := parse(t, "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {overhead: {cpu: '1'}}, status: {phase: Failed}}")
+	assert.Len(t, podsOf(t.Context(), nil, pod), 1)
+	require.NoError(t, unstructured.SetNestedField(pod.Object, "1234567890123456789e2147483639", "spec", "overhead", "cpu"))
+	assert.Empty(t, podsOf(t.Context(), nil, pod))
 }
