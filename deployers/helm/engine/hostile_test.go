@@ -137,8 +137,8 @@ func TestWhatAWatchShowsOfAHookBecomesNoGoType(t *testing.T) {
 	e := newEngine(t)
 	const metadata = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"job","namespace":%q,"resourceVersion":"999999999"%s}`
 	namespace := platform.Shared(t).Namespace(t)
-	shown := fmt.Sprintf(`{"type":"ADDED","object":`+metadata+`,"spec":{"template":{"spec":{"overhead":{"cpu":%q}}}},"status":{"conditions":[{"type":"Complete","status":"True"}]}}}`,
-		namespace, "", panicking) + "\n" +
+	const ended = `,"spec":{"template":{"spec":{"overhead":{"cpu":%q}}}},"status":{"conditions":[{"type":"Complete","status":"True"}]}}`
+	shown := fmt.Sprintf(`{"type":"ADDED","object":`+metadata+ended+`}`, namespace, "", panicking) + "\n" +
 		fmt.Sprintf(`{"type":"BOOKMARK","object":`+metadata+`}}`, namespace, `,"annotations":{"k8s.io/initial-events-end":"true"}`) + "\n"
 	_, err := e.Install(testContext(t), engine.Request{
 		Namespace: namespace, Name: "hello",

@@ -9,12 +9,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	helmrelease "helm.sh/helm/v3/pkg/release"
 )
 
 func TestAHookEndsAsItsStatusSays(t *testing.T) {
@@ -24,10 +23,15 @@ func TestAHookEndsAsItsStatusSays(t *testing.T) {
 		ended  bool
 		says   string
 	}{
-		"a Job without a status":              {kind: jobKind, status: `{}`},
-		"a Job at work":                       {kind: jobKind, status: `{"conditions":[{"type":"Suspended","status":"True"},{"type":"Complete","status":"False"}]}`},
-		"a Job that is complete":              {kind: jobKind, status: `{"conditions":[{"type":"SuccessCriteriaMet","status":"True"},{"type":"Complete","status":"True"}]}`, ended: true},
-		"a Job that failed":                   {kind: jobKind, status: `{"conditions":[{"type":"Failed","status":"True","reason":"DeadlineExceeded"}]}`, ended: true, says: "job migrate failed: DeadlineExceeded"},
+		"a Job without a status": {kind: jobKind, status: `{}`},
+		"a Job at work":          {kind: jobKind, status: `{"conditions":[{"type":"Suspended","status":"True"},{"type":"Complete","status":"False"}]}`},
+		"a Job that is complete": {
+			kind: jobKind, status: `{"conditions":[{"type":"SuccessCriteriaMet","status":"True"},{"type":"Complete","status":"True"}]}`, ended: true,
+		},
+		"a Job that failed": {
+			kind: jobKind, status: `{"conditions":[{"type":"Failed","status":"True","reason":"DeadlineExceeded"}]}`, ended: true,
+			says: "job migrate failed: DeadlineExceeded",
+		},
 		"a Job of conditions that are no map": {kind: jobKind, status: `{"conditions":[null,"Complete",["Failed"]]}`},
 		"a Job of conditions that are no list": {
 			kind: jobKind, status: `{"conditions":{"type":"Complete","status":"True"}}`,
@@ -72,6 +76,6 @@ func TestAPodWithoutContainersHasNoneThatFailed(t *testing.T) {
 // TestAPanicOfAnOperationGoesOnWhereItIsCaught has one that Helm's own goroutine would end the process with.
 func TestAPanicOfAnOperationGoesOnWhereItIsCaught(t *testing.T) {
 	assert.Panics(t, func() {
-		_, _ = untilEnd(t.Context(), func() (*helmrelease.Release, error) { panic("a mistake of Helm") })
+		_, _ = untilEnd(t.Context(), func() (*release.Release, error) { panic("a mistake of Helm") })
 	})
 }

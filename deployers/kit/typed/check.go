@@ -213,7 +213,8 @@ func (w *walk) scalar(t reflect.Type, text string) error {
 	if !w.rules.Quantities || t != quantity || !hasHuge([]byte(text)) {
 		return nil
 	}
-	return fmt.Errorf("%s is a quantity with more than %d digits, or more than %d in its exponent; write it shorter, such as 500m or 2Gi", w.field(), maxDigits, maxExponent)
+	return fmt.Errorf("%s is a quantity with more than %d digits, or more than %d in its exponent; write it shorter, such as 500m or 2Gi",
+		w.field(), maxDigits, maxExponent)
 }
 
 // field returns the name of the field that is read.
