@@ -59,7 +59,11 @@ func (f *relayFlags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	handler, err := relay.New(f.options(live, finders))
+	options := f.options(live, finders)
+	if options.Keys, err = relay.ReadKeys(mgr.GetConfig(), mgr.GetHTTPClient()); err != nil {
+		return err
+	}
+	handler, err := relay.New(options)
 	if err != nil {
 		return err
 	}

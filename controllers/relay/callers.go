@@ -28,7 +28,7 @@ const maxToken = 16 << 10
 const (
 	// rememberedTokens is how many refused, and how many accepted tokens are remembered at most, by their hashes.
 	rememberedTokens = 4096
-	// refusedFor is for how long a refused token is not reviewed again, acceptedFor for how long an accepted one is nobody's unknown token.
+	// refusedFor is for how long a refused token is not reviewed again, acceptedFor for how long an accepted one is not taken for made up.
 	refusedFor, acceptedFor = time.Minute, 2 * time.Hour
 	// How many reviews the API server is asked for at a time: all, and of one caller; and how many of a caller wait.
 	maxReviews         = 32
@@ -39,18 +39,19 @@ const (
 // callers finds out who asks and what they may read. An accepted token gives no right: it is reviewed again, and who loses a right has lost it.
 type callers struct {
 	client client.Client
-	// reviews are those that the API server is asked for. Callers are users where their token was accepted before, else addresses.
+	keys   *keys
+	// reviews are those that the API server is asked for. Callers are the origins of tokens.
 	reviews   *turns
 	strangers *strangers
 	// refused and accepted have tokens by their hashes, accepted ones with the name of their user.
 	refused, accepted *cache.LRUExpireCache
 }
 
-func newCallers(c client.Client) callers {
+func newCallers(c client.Client, readKeys func(context.Context) ([]byte, error)) callers {
 	return callers{
-		client:    c,
+		client: c, keys: &keys{read: readKeys},
 		reviews:   &turns{all: maxReviews, caller: maxReviewsOfCaller, namespace: maxReviewsOfCaller, waiting: maxReviewsWaiting, working: map[tenant]int{}},
-		strangers: newStrangers(refusedOfAddress, refusedAltogether),
+		strangers: newStrangers(refusedOfOrigin, refusedAltogether),
 		refused:   cache.NewLRUExpireCache(rememberedTokens), accepted: cache.NewLRUExpireCache(rememberedTokens),
 	}
 }
@@ -62,20 +63,18 @@ func (c callers) identify(ctx context.Context, address, token string) (*authenti
 		return nil, nil // who had it could use it elsewhere
 	}
 	hash := sha256.Sum256([]byte(token))
-	name, isAccepted := c.accepted.Get(hash)
-	caller := "address " + address
-	if isAccepted {
-		caller = "user " + name.(string)
-	}
 	isRefused := func() bool { _, is := c.refused.Get(hash); return is }
-	mayAsk := func() bool { return isAccepted || c.strangers.mayAsk(address) }
-	switch {
-	case isRefused():
+	if isRefused() {
 		return nil, nil
-	case !mayAsk():
+	}
+	from := origin{address: address}
+	if user := c.ownerOf(ctx, hash, token); user != "" {
+		from = origin{user: user}
+	}
+	if !c.strangers.mayAsk(from) {
 		return nil, errBusy
 	}
-	end, err := c.reviews.take(ctx, tenant{caller: caller})
+	end, err := c.reviews.take(ctx, tenant{caller: from.caller()})
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +82,7 @@ func (c callers) identify(ctx context.Context, address, token string) (*authenti
 	switch { // others may have asked meanwhile
 	case isRefused():
 		return nil, nil
-	case !mayAsk():
+	case !c.strangers.mayAsk(from):
 		return nil, errBusy
 	}
 	user, err := c.review(ctx, token)
@@ -93,12 +92,20 @@ func (c callers) identify(ctx context.Context, address, token string) (*authenti
 	case user == nil:
 		c.refused.Add(hash, nil, refusedFor)
 		c.accepted.Remove(hash)
-		c.strangers.refuse(address)
+		c.strangers.refuse(from)
 		return nil, nil
 	}
 	c.accepted.Add(hash, user.Username, acceptedFor)
 	c.strangers.accept(address)
 	return user, nil
+}
+
+// ownerOf returns the user whose token this is or was, "" where it may be made up.
+func (c callers) ownerOf(ctx context.Context, hash [sha256.Size]byte, token string) string {
+	if name, isAccepted := c.accepted.Get(hash); isAccepted {
+		return name.(string)
+	}
+	return c.keys.signedFor(ctx, token)
 }
 
 // review asks the API server about a token.
@@ -134,7 +141,7 @@ func audiencesOf(token string) []string {
 
 // mayRead reports whether a user may get a DeployItem, whether that exists or not. The error is errBusy where the API server may not be asked.
 func (c callers) mayRead(ctx context.Context, user *authenticationv1.UserInfo, asked relay.Asked) (bool, error) {
-	end, err := c.reviews.take(ctx, tenant{caller: "user " + user.Username})
+	end, err := c.reviews.take(ctx, tenant{caller: user.Username})
 	if err != nil {
 		return false, err
 	}

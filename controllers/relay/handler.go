@@ -38,6 +38,8 @@ const (
 type Options struct {
 	// Client reads the landscaper cluster without a cache, and asks it who callers are.
 	Client client.Client
+	// Keys reads the JSON Web Key Set of the landscaper cluster, as ReadKeys does. Without it tokens that are new count as those of strangers at the same address.
+	Keys func(context.Context) ([]byte, error)
 	// Finders find each kind of content.
 	Finders map[relay.Kind]Finder
 	// Timeout is how long content may take to be found; 0 means two minutes.
@@ -72,7 +74,7 @@ type Handler struct {
 func New(options Options) (*Handler, error) {
 	options.Timeout = cmp.Or(options.Timeout, defaultTimeout)
 	h := &Handler{
-		options: options, callers: newCallers(options.Client), room: memory.NewRoom(answersRoom, answersStep),
+		options: options, callers: newCallers(options.Client, options.Keys), room: memory.NewRoom(answersRoom, answersStep),
 		turns: &turns{all: maxWorking, caller: maxOfCaller, namespace: maxOfNamespace, waiting: maxWaiting, working: map[tenant]int{}},
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "landscaper_relay_requests_total", Help: "Requests of deployers to the content relay, by the status of the answer.",

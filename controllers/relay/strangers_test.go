@@ -17,21 +17,27 @@ func TestRefusedTokensAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		known := newStrangers(3, 10)
 		known.accept("fence")
-		asks := func(address string) (count int) {
-			for ; known.mayAsk(address); count++ {
-				known.refuse(address)
+		asksAs := func(from origin) (count int) {
+			for ; known.mayAsk(from); count++ {
+				known.refuse(from)
 			}
 			return count
 		}
+		asks := func(address string) int { return asksAs(origin{address: address}) }
 		assert.Equal(t, 3, asks("east"))
 		assert.Equal(t, 3, asks("west"), "another address")
 		assert.Equal(t, 3, asks("north"))
 		assert.Equal(t, 1, asks("south"), "all together")
 		assert.Zero(t, asks("nowhere"))
 		assert.Equal(t, 3, asks("fence"), "who was accepted before has a new token sometimes")
+		assert.Equal(t, 3, asksAs(origin{user: "helm"}), "whose tokens are signed")
 		time.Sleep(refusalPeriod)
 		assert.Equal(t, 3, asks("east"))
 		assert.Len(t, known.refused, 1)
+		for _, user := range []string{"a", "b", "c", "d"} {
+			asksAs(origin{user: user})
+		}
+		assert.Equal(t, 3, asks("west"), "tokens that are signed are nobody's but the user's")
 	})
 }
 

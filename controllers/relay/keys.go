@@ -1,0 +1,164 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package relay
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+const (
+	// keysPeriod is how often the API server is asked for its keys at most: a token names the key that it is signed with, and anybody can make up names.
+	keysPeriod = 10 * time.Second
+	// keysTimeout is how long that may take.
+	keysTimeout = 5 * time.Second
+	// clocks of the API server and of the relay may be so far apart.
+	clocks = time.Minute
+)
+
+var errUnknownKey = errors.New("the key is not one of the API server")
+
+// keys are those that the API server signs tokens with. Nobody can make up a token that one of them has signed, so strangers do not use up its reviews. Whether
+// it is still good, the API server says. It is safe for concurrent use.
+type keys struct {
+	// read returns the JSON Web Key Set of the API server. Without it nothing is known of any token.
+	read func(context.Context) ([]byte, error)
+
+	// reading is held while the API server is asked, which was at the time asked.
+	reading sync.Mutex
+	asked   time.Time
+	// known are public keys by their IDs.
+	known atomic.Pointer[map[string]any]
+}
+
+// ReadKeys returns a function that reads the JSON Web Key Set of the API server that config and connection lead to.
+func ReadKeys(config *rest.Config, connection *http.Client) (func(context.Context) ([]byte, error), error) {
+	clients, err := discovery.NewDiscoveryClientForConfigAndClient(config, connection)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the landscaper cluster: %w", err)
+	}
+	return func(ctx context.Context) ([]byte, error) {
+		return clients.RESTClient().Get().AbsPath("/openid/v1/jwks").SetHeader("Accept", "application/jwk-set+json").Do(ctx).Raw()
+	}, nil
+}
+
+var signed = jwt.NewParser(jwt.WithValidMethods([]string{"RS256", "ES256", "ES384", "ES512"}), jwt.WithExpirationRequired(), jwt.WithLeeway(clocks))
+
+// signedFor returns the user for whom the API server has signed a token, "" where that is not known.
+func (k *keys) signedFor(ctx context.Context, token string) string {
+	if k.read == nil {
+		return ""
+	}
+	claims := jwt.RegisteredClaims{}
+	_, err := signed.ParseWithClaims(token, &claims, func(parsed *jwt.Token) (any, error) {
+		id, _ := parsed.Header["kid"].(string)
+		return k.key(ctx, id)
+	})
+	if err != nil {
+		return ""
+	}
+	return claims.Subject
+}
+
+// key returns the one with an ID, after a look whether it is new.
+func (k *keys) key(ctx context.Context, id string) (any, error) {
+	if key := k.find(id); key != nil {
+		return key, nil
+	}
+	k.reading.Lock()
+	defer k.reading.Unlock()
+	if time.Since(k.asked) >= keysPeriod {
+		k.refresh(ctx)
+	}
+	if key := k.find(id); key != nil {
+		return key, nil
+	}
+	return nil, errUnknownKey
+}
+
+func (k *keys) find(id string) any {
+	if known := k.known.Load(); known != nil {
+		return (*known)[id]
+	}
+	return nil
+}
+
+// refresh asks the API server. Whoever goes away meanwhile does not end that for others.
+func (k *keys) refresh(ctx context.Context) {
+	k.asked = time.Now()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keysTimeout)
+	defer cancel()
+	raw, err := k.read(ctx)
+	if err == nil {
+		var known map[string]any
+		if known, err = parseKeys(raw); err == nil {
+			k.known.Store(&known)
+			return
+		}
+	}
+	ctrl.Log.WithName("relay").Error(err, "the keys of the landscaper cluster at /openid/v1/jwks cannot be read; unknown tokens are counted by their address")
+}
+
+// webKey is a public JSON Web Key.
+type webKey struct {
+	ID    string `json:"kid"`
+	Type  string `json:"kty"`
+	Curve string `json:"crv"`
+	N     octets `json:"n"`
+	E     octets `json:"e"`
+	X     octets `json:"x"`
+	Y     octets `json:"y"`
+}
+
+type octets []byte
+
+// UnmarshalText reads base64 for URLs.
+func (o *octets) UnmarshalText(text []byte) (err error) {
+	*o, err = base64.RawURLEncoding.DecodeString(string(text))
+	return err
+}
+
+var curves = map[string]elliptic.Curve{"P-256": elliptic.P256(), "P-384": elliptic.P384(), "P-521": elliptic.P521()}
+
+// parseKeys returns the keys of a JSON Web Key Set by their IDs, without those of kinds that sign no tokens of ServiceAccounts.
+func parseKeys(raw []byte) (map[string]any, error) {
+	var set struct {
+		Keys []webKey `json:"keys"`
+	}
+	if err := json.Unmarshal(raw, &set); err != nil {
+		return nil, fmt.Errorf("read a JSON Web Key Set: %w", err)
+	}
+	known := map[string]any{}
+	for _, one := range set.Keys {
+		curve := curves[one.Curve]
+		switch {
+		case one.Type == "RSA":
+			known[one.ID] = &rsa.PublicKey{N: new(big.Int).SetBytes(one.N), E: int(new(big.Int).SetBytes(one.E).Int64())}
+		case one.Type == "EC" && curve != nil:
+			key, err := ecdsa.ParseUncompressedPublicKey(curve, slices.Concat([]byte{4}, one.X, one.Y))
+			if err != nil {
+				return nil, fmt.Errorf("read key %q of a JSON Web Key Set: %w", one.ID, err)
+			}
+			known[one.ID] = key
+		}
+	}
+	return known, nil
+}

@@ -1,0 +1,143 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package relay
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const account = "system:serviceaccount:east:helm"
+
+// published is the JSON Web Key Set of an API server, and how often it was read.
+type published struct {
+	t    *testing.T
+	keys map[string]any
+	err  error
+	read int
+}
+
+func (p *published) reader() *keys {
+	return &keys{read: func(ctx context.Context) ([]byte, error) {
+		p.read++
+		if err := errors.Join(ctx.Err(), p.err); err != nil {
+			return nil, err
+		}
+		return p.set(), nil
+	}}
+}
+
+func (p *published) set() []byte {
+	p.t.Helper()
+	text := base64.RawURLEncoding.EncodeToString
+	all := []map[string]string{{"kid": "other", "kty": "OKP", "crv": "Ed25519"}}
+	for id, key := range p.keys {
+		switch key := key.(type) {
+		case *rsa.PublicKey:
+			all = append(all, map[string]string{"kid": id, "kty": "RSA", "n": text(key.N.Bytes()), "e": text(big.NewInt(int64(key.E)).Bytes())})
+		case *ecdsa.PublicKey:
+			point, err := key.Bytes()
+			require.NoError(p.t, err)
+			half := len(point) / 2
+			all = append(all, map[string]string{"kid": id, "kty": "EC", "crv": key.Params().Name, "x": text(point[1 : 1+half]), "y": text(point[1+half:])})
+		}
+	}
+	raw, err := json.Marshal(map[string]any{"keys": all})
+	require.NoError(p.t, err)
+	return raw
+}
+
+// sign makes a token of the account.
+func sign(t *testing.T, method jwt.SigningMethod, id string, key any, expires time.Time) string {
+	t.Helper()
+	token := jwt.NewWithClaims(method, jwt.RegisteredClaims{Subject: account, ExpiresAt: jwt.NewNumericDate(expires), NotBefore: jwt.NewNumericDate(time.Now())})
+	token.Header["kid"] = id
+	text, err := token.SignedString(key)
+	require.NoError(t, err)
+	return text
+}
+
+func curveKey(t *testing.T, curve elliptic.Curve) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(curve, rand.Reader)
+	require.NoError(t, err)
+	return key
+}
+
+func TestTokensThatTheAPIServerHasSigned(t *testing.T) {
+	long, err := rsa.GenerateKey(rand.Reader, 2048)
+	require.NoError(t, err)
+	short, large, stranger := curveKey(t, elliptic.P256()), curveKey(t, elliptic.P521()), curveKey(t, elliptic.P256())
+	set := &published{t: t, keys: map[string]any{"long": &long.PublicKey, "short": &short.PublicKey, "large": &large.PublicKey}}
+	later := time.Now().Add(time.Hour)
+	for name, tc := range map[string]struct {
+		token string
+		want  string
+	}{
+		"RSA":                   {sign(t, jwt.SigningMethodRS256, "long", long, later), account},
+		"a curve":               {sign(t, jwt.SigningMethodES256, "short", short, later), account},
+		"another curve":         {sign(t, jwt.SigningMethodES512, "large", large, later), account},
+		"by a stranger":         {sign(t, jwt.SigningMethodES256, "short", stranger, later), ""},
+		"an unknown key":        {sign(t, jwt.SigningMethodES256, "stranger", stranger, later), ""},
+		"another method":        {sign(t, jwt.SigningMethodHS256, "long", long.N.Bytes(), later), ""},
+		"no signature":          {sign(t, jwt.SigningMethodNone, "long", jwt.UnsafeAllowNoneSignatureType, later), ""},
+		"over":                  {sign(t, jwt.SigningMethodES256, "short", short, time.Now().Add(-time.Hour)), ""},
+		"a key of no such kind": {sign(t, jwt.SigningMethodES256, "other", stranger, later), ""},
+		"no token":              {"a.b.c", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, tc.want, set.reader().signedFor(t.Context(), tc.token))
+		})
+	}
+}
+
+func TestKeysAreReadAtAPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, second := curveKey(t, elliptic.P256()), curveKey(t, elliptic.P256())
+		set := &published{t: t, keys: map[string]any{"first": &first.PublicKey}}
+		keys := set.reader()
+		later := time.Now().Add(time.Hour)
+		for i := range 10 {
+			assert.Empty(t, keys.signedFor(t.Context(), sign(t, jwt.SigningMethodES256, fmt.Sprint("made-up-", i), second, later)))
+		}
+		assert.Equal(t, account, keys.signedFor(t.Context(), sign(t, jwt.SigningMethodES256, "first", first, later)))
+		assert.Equal(t, 1, set.read)
+
+		set.keys["second"] = &second.PublicKey
+		time.Sleep(keysPeriod)
+		assert.Equal(t, account, keys.signedFor(t.Context(), sign(t, jwt.SigningMethodES256, "second", second, later)), "a new key")
+		assert.Equal(t, 2, set.read)
+
+		set.err = errors.New("no answer")
+		time.Sleep(keysPeriod)
+		assert.Empty(t, keys.signedFor(t.Context(), sign(t, jwt.SigningMethodES256, "third", second, later)))
+		assert.Equal(t, account, keys.signedFor(t.Context(), sign(t, jwt.SigningMethodES256, "second", second, later)), "what is known stays")
+	})
+}
+
+func TestWhoGoesAwayKeepsNoKeysFromOthers(t *testing.T) {
+	key := curveKey(t, elliptic.P256())
+	set := &published{t: t, keys: map[string]any{"first": &key.PublicKey}}
+	keys, token := set.reader(), sign(t, jwt.SigningMethodES256, "first", key, time.Now().Add(time.Hour))
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	keys.signedFor(gone, token)
+	assert.Equal(t, account, keys.signedFor(t.Context(), token))
+	assert.Equal(t, 1, set.read)
+}
