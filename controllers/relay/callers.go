@@ -50,7 +50,7 @@ type callers struct {
 func newCallers(c client.Client, readKeys func(context.Context) ([]byte, error)) callers {
 	return callers{
 		client: c, keys: &keys{read: readKeys},
-		reviews:   &turns{all: maxReviews, caller: maxReviewsOfCaller, namespace: maxReviewsOfCaller, waiting: maxReviewsWaiting, working: map[tenant]int{}},
+		reviews:   newTurns(maxReviews, maxReviewsOfCaller, maxReviewsOfCaller, maxReviewsWaiting),
 		strangers: newStrangers(refusedOfOrigin, refusedAltogether),
 		refused:   cache.NewLRUExpireCache(rememberedTokens), accepted: cache.NewLRUExpireCache(rememberedTokens),
 	}

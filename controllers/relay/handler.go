@@ -25,7 +25,10 @@ import (
 )
 
 const (
-	// defaultTimeout is how long content may take to be found.
+	// A request has reviewTimeout to be known, and then waits for its turn for maxWait at most.
+	reviewTimeout = 30 * time.Second
+	maxWait       = time.Minute
+	// defaultTimeout is how long content may take to be found then.
 	defaultTimeout = 2 * time.Minute
 	// For how many requests content is looked for at a time: all, of one caller, and of one caller for one namespace; and how many of a caller wait.
 	maxWorking     = 8
@@ -75,7 +78,7 @@ func New(options Options) (*Handler, error) {
 	options.Timeout = cmp.Or(options.Timeout, defaultTimeout)
 	h := &Handler{
 		options: options, callers: newCallers(options.Client, options.Keys), room: memory.NewRoom(answersRoom, answersStep),
-		turns: &turns{all: maxWorking, caller: maxOfCaller, namespace: maxOfNamespace, waiting: maxWaiting, working: map[tenant]int{}},
+		turns: newTurns(maxWorking, maxOfCaller, maxOfNamespace, maxWaiting),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "landscaper_relay_requests_total", Help: "Requests of deployers to the content relay, by the status of the answer.",
 		}, []string{"code"}),
@@ -100,39 +103,48 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) int {
 	if !isKnown || r.Method != http.MethodGet {
 		return refuse(w, http.StatusNotFound)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), h.options.Timeout)
+	caller, status := h.admit(r, asked)
+	if caller == "" {
+		return refuse(w, status)
+	}
+	claim := h.room.Claim(caller)
+	defer claim.End()
+	found, err := h.look(r.Context(), tenant{caller, asked.Namespace}, asked, claim)
+	return h.send(w, r, found, err)
+}
+
+// admit returns the name of a caller that may have what it asks for, or else the status of the answer.
+func (h *Handler) admit(r *http.Request, asked relay.Asked) (string, int) {
+	ctx, cancel := context.WithTimeout(r.Context(), reviewTimeout)
 	defer cancel()
 	log := ctrl.Log.WithName("relay").WithValues("kind", asked.Kind, "namespace", asked.Namespace, "name", asked.Name)
 	caller, err := h.callers.identify(ctx, addressOf(r), r.Header.Get(relay.TokenHeader))
 	switch {
 	case isBusy(err):
-		return refuse(w, http.StatusTooManyRequests)
+		return "", http.StatusTooManyRequests
 	case err != nil:
 		log.Error(err, "a caller cannot be identified")
-		return refuse(w, http.StatusServiceUnavailable)
+		return "", http.StatusServiceUnavailable
 	case caller == nil:
-		return refuse(w, http.StatusUnauthorized)
+		return "", http.StatusUnauthorized
 	}
 	mayRead, err := h.callers.mayRead(ctx, caller, asked)
 	switch {
 	case isBusy(err):
-		return refuse(w, http.StatusTooManyRequests)
+		return "", http.StatusTooManyRequests
 	case err != nil:
 		log.Error(err, "the rights of a caller cannot be found out", "caller", caller.Username)
-		return refuse(w, http.StatusServiceUnavailable)
+		return "", http.StatusServiceUnavailable
 	case !mayRead:
 		log.Info("a caller may not get the DeployItem", "caller", caller.Username)
-		return refuse(w, http.StatusForbidden)
+		return "", http.StatusForbidden
 	}
-	claim := h.room.Claim(caller.Username)
-	defer claim.End()
-	found, err := h.look(ctx, tenant{caller.Username, asked.Namespace}, asked, claim)
-	return h.send(ctx, w, r, found, err)
+	return caller.Username, 0
 }
 
 // look finds the content of an item when it is the caller's turn. It returns nil without an error where the item is another one than the deployer works on.
 func (h *Handler) look(ctx context.Context, of tenant, asked relay.Asked, claim *memory.Claim) (*Content, error) {
-	end, err := h.turns.take(ctx, of)
+	ctx, end, err := h.begin(ctx, of)
 	if err != nil {
 		return nil, err
 	}
@@ -150,10 +162,29 @@ func (h *Handler) look(ctx context.Context, of tenant, asked relay.Asked, claim 
 		found = &Content{}
 	}
 	claim.GiveBack(int64(len(found.Body)))
-	if err == nil && !claim.Fits(int64(len(found.Body))) {
+	switch {
+	case err == nil && !claim.Fits(int64(len(found.Body))):
 		return nil, errBusy
+	case err != nil && !errors.Is(err, errBusy) && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return found, kit.Again("GetContent", "DownloadFailed", "the content relay did not find the content within %s", h.options.Timeout)
 	}
 	return found, err
+}
+
+// begin waits for a turn, and returns the context in which content is looked for, which has its whole time then, and the function that ends both. The error
+// is errBusy.
+func (h *Handler) begin(ctx context.Context, of tenant) (context.Context, func(), error) {
+	waiting, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
+	end, err := h.turns.take(waiting, of)
+	if err != nil {
+		return nil, nil, errBusy
+	}
+	looking, stop := context.WithTimeout(ctx, h.options.Timeout)
+	return looking, func() {
+		stop()
+		end()
+	}, nil
 }
 
 func (h *Handler) find(ctx context.Context, kind relay.Kind, item *v1alpha1.DeployItem, err error) (*Content, error) {
@@ -168,17 +199,15 @@ func (h *Handler) find(ctx context.Context, kind relay.Kind, item *v1alpha1.Depl
 }
 
 // send writes the content, or why there is none.
-func (h *Handler) send(ctx context.Context, w http.ResponseWriter, r *http.Request, content *Content, err error) int {
+func (h *Handler) send(w http.ResponseWriter, r *http.Request, content *Content, err error) int {
 	if content != nil && len(content.Sources) > 0 {
 		if encoded, failed := json.Marshal(content.Sources); failed == nil {
 			w.Header().Set(relay.SourcesHeader, string(encoded))
 		}
 	}
 	switch {
-	case errors.Is(err, errBusy), content == nil && isBusy(err):
+	case errors.Is(err, errBusy):
 		return refuse(w, http.StatusTooManyRequests)
-	case ctx.Err() != nil && r.Context().Err() == nil:
-		return h.fail(w, kit.Again("GetContent", "DownloadFailed", "the content relay did not find the content within %s", h.options.Timeout))
 	case kit.IsTransient(err):
 		return refuse(w, http.StatusServiceUnavailable)
 	case err != nil:

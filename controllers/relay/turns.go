@@ -4,6 +4,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -14,16 +15,22 @@ import (
 var errBusy = errors.New("too many requests wait")
 
 // turns lets only so many requests work at a time: all together, those of one caller, and those of one caller for one namespace. So neither a slow
-// registry of one namespace nor a greedy caller holds up others. Of those that wait, one of the caller with the fewest at work is next.
+// registry of one namespace nor a greedy caller holds up others. The last turn of all is for a fence that has none, and the last one of a caller for a
+// namespace that has none. Of those that wait, one of the caller with the fewest at work is next, for its namespace with the fewest.
 type turns struct {
 	all, caller, namespace int
-	// waiting is how many requests of a caller may wait.
+	// waiting is how many requests of a caller may wait. Where there are more, its namespace with the most has one less.
 	waiting int
 
 	mu      sync.Mutex
 	working map[tenant]int
+	fences  map[string]int
 	total   int
 	queue   []*turn
+}
+
+func newTurns(all, caller, namespace, waiting int) *turns {
+	return &turns{all: all, caller: caller, namespace: namespace, waiting: waiting, working: map[tenant]int{}, fences: map[string]int{}}
 }
 
 // tenant is who asks and for which namespace; without a namespace it is who asks for any.
@@ -36,23 +43,18 @@ func (t tenant) anywhere() tenant { return tenant{caller: t.caller} }
 // turn is a request that waits.
 type turn struct {
 	tenant tenant
-	begin  chan struct{}
+	// begin gets nil when the turn begins, or errBusy where it never will.
+	begin chan error
 }
 
 // take waits for a turn, and returns the function that ends it.
 func (t *turns) take(ctx context.Context, of tenant) (func(), error) {
-	t.mu.Lock()
-	t.queue = append(t.queue, &turn{of, make(chan struct{})})
-	own := t.queue[len(t.queue)-1]
-	t.next()
-	if t.waits(of.caller) > t.waiting {
-		t.drop(own)
-		t.mu.Unlock()
-		return nil, errBusy
-	}
-	t.mu.Unlock()
+	own := t.enter(of)
 	select {
-	case <-own.begin:
+	case err := <-own.begin:
+		if err != nil {
+			return nil, err
+		}
 		return func() { t.end(of) }, nil
 	case <-ctx.Done():
 		t.leave(own)
@@ -60,31 +62,54 @@ func (t *turns) take(ctx context.Context, of tenant) (func(), error) {
 	}
 }
 
-func (t *turns) waits(caller string) int {
-	count := 0
+// enter puts a request at the end of the queue. It may be that it begins at once, or that one more is too many.
+func (t *turns) enter(of tenant) *turn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	own := &turn{of, make(chan error, 1)}
+	t.queue = append(t.queue, own)
+	t.next()
+	t.turnAway(of.caller)
+	return own
+}
+
+// turnAway refuses the last request of the namespace for which most wait, where more of a caller wait than may.
+func (t *turns) turnAway(caller string) {
+	count, waits := 0, map[tenant]int{}
 	for _, one := range t.queue {
 		if one.tenant.caller == caller {
 			count++
+			waits[one.tenant]++
 		}
 	}
-	return count
+	if count <= t.waiting {
+		return
+	}
+	last := -1
+	for i, one := range t.queue {
+		if one.tenant.caller == caller && (last < 0 || waits[one.tenant] >= waits[t.queue[last].tenant]) {
+			last = i
+		}
+	}
+	t.pop(last).begin <- errBusy
 }
 
-// drop takes a request out of the queue and reports whether it was there.
-func (t *turns) drop(own *turn) bool {
-	at := slices.Index(t.queue, own)
-	if at >= 0 {
-		t.queue = slices.Delete(t.queue, at, at+1)
-	}
-	return at >= 0
+// pop takes a request out of the queue.
+func (t *turns) pop(at int) *turn {
+	one := t.queue[at]
+	t.queue = slices.Delete(t.queue, at, at+1)
+	return one
 }
 
 // leave takes a request out of the queue, or ends its turn where that has just begun.
 func (t *turns) leave(own *turn) {
 	t.mu.Lock()
-	dropped := t.drop(own)
+	at := slices.Index(t.queue, own)
+	if at >= 0 {
+		t.pop(at)
+	}
 	t.mu.Unlock()
-	if !dropped {
+	if at < 0 && <-own.begin == nil {
 		t.end(own.tenant)
 	}
 }
@@ -98,31 +123,51 @@ func (t *turns) end(of tenant) {
 
 func (t *turns) count(of tenant, by int) {
 	t.total += by
-	for _, key := range []tenant{of, of.anywhere()} {
-		if t.working[key] += by; t.working[key] == 0 {
-			delete(t.working, key)
-		}
+	add(t.fences, fenceOf(of.caller), by)
+	add(t.working, of.anywhere(), by)
+	if of.namespace != "" {
+		add(t.working, of, by)
+	}
+}
+
+// add changes a number, and forgets it where it is nothing.
+func add[K comparable](numbers map[K]int, key K, by int) {
+	if numbers[key] += by; numbers[key] == 0 {
+		delete(numbers, key)
 	}
 }
 
 // next begins the turns that there is room for.
 func (t *turns) next() {
-	for t.total < t.all {
+	for {
 		best := -1
 		for i, one := range t.queue {
-			if t.working[one.tenant] >= t.namespace || t.working[one.tenant.anywhere()] >= t.caller {
-				continue
-			}
-			if best < 0 || t.working[one.tenant.anywhere()] < t.working[t.queue[best].tenant.anywhere()] {
+			if t.mayBegin(one.tenant) && (best < 0 || t.compare(one.tenant, t.queue[best].tenant) < 0) {
 				best = i
 			}
 		}
 		if best < 0 {
 			return
 		}
-		one := t.queue[best]
-		t.queue = slices.Delete(t.queue, best, best+1)
+		one := t.pop(best)
 		t.count(one.tenant, 1)
-		close(one.begin)
+		one.begin <- nil
 	}
+}
+
+// mayBegin reports whether there is a turn for a request.
+func (t *turns) mayBegin(of tenant) bool {
+	ofCaller, ofNamespace := t.working[of.anywhere()], t.working[of]
+	switch {
+	case t.total >= t.all, ofCaller >= t.caller, ofNamespace >= t.namespace:
+		return false
+	case t.total == t.all-1 && t.fences[fenceOf(of.caller)] > 0:
+		return false
+	}
+	return of.namespace == "" || ofCaller < t.caller-1 || ofNamespace == 0
+}
+
+// compare is negative where a request comes before one that waits for longer.
+func (t *turns) compare(a, b tenant) int {
+	return cmp.Or(cmp.Compare(t.working[a.anywhere()], t.working[b.anywhere()]), cmp.Compare(t.working[a], t.working[b]))
 }

@@ -11,21 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func newTurns(all, caller, namespace int) *turns {
-	return &turns{all: all, caller: caller, namespace: namespace, waiting: 2, working: map[tenant]int{}}
-}
-
 // queued takes a turn beside the test and returns when it is in the queue. What comes is the end of the turn.
 func queued(t *testing.T, turns *turns, of tenant) <-chan func() {
 	t.Helper()
-	turns.mu.Lock()
-	own := &turn{of, make(chan struct{})}
-	turns.queue = append(turns.queue, own)
-	turns.mu.Unlock()
-	ends := make(chan func(), 1)
+	own, ends := turns.enter(of), make(chan func(), 1)
 	go func() {
-		<-own.begin
-		ends <- func() { turns.end(of) }
+		if <-own.begin == nil {
+			ends <- func() { turns.end(of) }
+		}
 	}()
 	return ends
 }
@@ -50,10 +43,11 @@ func isFull(t *testing.T, turns *turns, of tenant) bool {
 	require.ErrorIs(t, err, context.Canceled)
 	turns.mu.Lock()
 	defer turns.mu.Unlock()
-	return turns.total >= turns.all || turns.working[of] >= turns.namespace || turns.working[of.anywhere()] >= turns.caller
+	return !turns.mayBegin(of)
 }
 
 func TestTurnsAreLimited(t *testing.T) {
+	const helm, container = "system:serviceaccount:east:helm", "system:serviceaccount:east:container"
 	for name, tc := range map[string]struct {
 		working []tenant
 		asks    tenant
@@ -65,10 +59,15 @@ func TestTurnsAreLimited(t *testing.T) {
 		"the namespace, by another": {[]tenant{{"east", "shop"}, {"east", "shop"}}, tenant{"west", "shop"}, false},
 		"a caller in namespaces":    {[]tenant{{"east", "a"}, {"east", "b"}, {"east", "c"}}, tenant{"east", "d"}, true},
 		"another caller":            {[]tenant{{"east", "a"}, {"east", "b"}, {"east", "c"}}, tenant{"west", "d"}, false},
-		"all":                       {[]tenant{{"east", "a"}, {"east", "b"}, {"east", "c"}, {"west", "a"}}, tenant{"south", "a"}, true},
+		"the last of a caller, for a namespace that has one": {[]tenant{{"east", "a"}, {"east", "b"}}, tenant{"east", "a"}, true},
+		"the last of a caller, for another namespace":        {[]tenant{{"east", "a"}, {"east", "b"}}, tenant{"east", "c"}, false},
+		"the last of all, for a fence that has some":         {[]tenant{{helm, "a"}, {helm, "b"}, {"west", "a"}}, tenant{container, "c"}, true},
+		"the last of all, for another fence":                 {[]tenant{{helm, "a"}, {helm, "b"}, {container, "a"}}, tenant{"west", "a"}, false},
+		"in any namespace":                                   {[]tenant{{"east", ""}, {"east", ""}}, tenant{"east", ""}, true},
+		"all":                                                {[]tenant{{"east", "a"}, {"east", "b"}, {"east", "c"}, {"west", "a"}}, tenant{"south", "a"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			turns := newTurns(4, 3, 2)
+			turns := newTurns(4, 3, 2, 2)
 			for _, one := range tc.working {
 				begins(t, turns, one)
 			}
@@ -78,31 +77,67 @@ func TestTurnsAreLimited(t *testing.T) {
 }
 
 func TestATurnThatEndsIsFree(t *testing.T) {
-	turns := newTurns(1, 1, 1)
+	turns := newTurns(1, 1, 1, 2)
 	for range 3 {
 		begins(t, turns, tenant{"east", "shop"})()
 	}
 	assert.Zero(t, turns.total)
 	assert.Empty(t, turns.working)
+	assert.Empty(t, turns.fences)
 	assert.Empty(t, turns.queue)
 }
 
-func TestWhoHasLeastIsNext(t *testing.T) {
-	turns := newTurns(3, 3, 3)
-	end := begins(t, turns, tenant{"east", "a"})
-	begins(t, turns, tenant{"east", "b"})
-	begins(t, turns, tenant{"south", "a"})
-	greedy := queued(t, turns, tenant{"east", "c"})
-	modest := queued(t, turns, tenant{"west", "a"})
-	end()
+func TestACallerInAnyNamespaceHasAllOfItsTurns(t *testing.T) {
+	turns := newTurns(8, 3, 3, 2)
+	for range 2 {
+		begins(t, turns, tenant{caller: "east"})
+	}
+	assert.False(t, isFull(t, turns, tenant{caller: "east"}))
+}
+
+// waitTogether has all turns taken, two requests wait, and others end. The second request is next.
+func waitTogether(t *testing.T, turns *turns, working []tenant, first, second tenant, ending ...tenant) {
+	t.Helper()
+	ends := map[tenant]func(){}
+	for _, one := range working {
+		ends[one] = begins(t, turns, one)
+	}
+	greedy, modest := queued(t, turns, first), queued(t, turns, second)
+	for _, one := range ending {
+		ends[one]()
+	}
 	next := <-modest
 	assert.Empty(t, greedy, "it came first, and has more")
 	next()
 	<-greedy
 }
 
+func TestWhoHasLeastIsNext(t *testing.T) {
+	for name, tc := range map[string]struct {
+		turns         *turns
+		working       []tenant
+		first, second tenant
+		ending        []tenant
+	}{
+		"a caller": {
+			newTurns(5, 4, 3, 2),
+			[]tenant{{"east", "a"}, {"east", "b"}, {"east", "c"}, {"south", "a"}, {"west", "a"}}, tenant{"east", "d"}, tenant{"south", "b"},
+			[]tenant{{"west", "a"}, {"east", "c"}},
+		},
+		"a namespace of a caller": {
+			newTurns(8, 5, 3, 2),
+			[]tenant{{"east", "a"}, {"east", "a"}, {"east", "b"}, {"east", "c"}, {"east", "d"}}, tenant{"east", "a"}, tenant{"east", "b"},
+			[]tenant{{"east", "d"}, {"east", "c"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			waitTogether(t, tc.turns, tc.working, tc.first, tc.second, tc.ending...)
+		})
+	}
+}
+
 func TestOnlySoManyWait(t *testing.T) {
-	turns := newTurns(1, 1, 1)
+	turns := newTurns(1, 1, 1, 2)
 	begins(t, turns, tenant{"east", "a"})
 	queued(t, turns, tenant{"east", "a"})
 	queued(t, turns, tenant{"east", "b"})
@@ -114,4 +149,17 @@ func TestOnlySoManyWait(t *testing.T) {
 	_, err = turns.take(ended, tenant{"west", "a"})
 	require.ErrorIs(t, err, context.Canceled, "another caller may wait")
 	assert.Len(t, turns.queue, 2, "who gives up waits no more")
+}
+
+func TestWhoWaitsMostMakesWay(t *testing.T) {
+	turns := newTurns(1, 1, 1, 2)
+	end := begins(t, turns, tenant{"east", "a"})
+	turns.enter(tenant{"east", "a"})
+	last := turns.enter(tenant{"east", "a"})
+	other := queued(t, turns, tenant{"east", "b"})
+	require.ErrorIs(t, <-last.begin, errBusy)
+	assert.Len(t, turns.queue, 2)
+	end()
+	turns.end(tenant{"east", "a"})
+	<-other
 }
