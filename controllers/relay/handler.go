@@ -103,14 +103,15 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) int {
 	if !isKnown || r.Method != http.MethodGet {
 		return refuse(w, http.StatusNotFound)
 	}
+	until := time.Now().Add(answerTimeout)
 	caller, status := h.admit(r, asked)
 	if caller == "" {
 		return refuse(w, status)
 	}
-	claim := h.room.Claim(caller)
+	claim := h.room.Claim(fenceOf(caller))
 	defer claim.End()
 	found, err := h.look(r.Context(), tenant{caller, asked.Namespace}, asked, claim)
-	return h.send(w, r, found, err)
+	return h.send(w, r, until, found, err)
 }
 
 // admit returns the name of a caller that may have what it asks for, or else the status of the answer.
@@ -198,8 +199,8 @@ func (h *Handler) find(ctx context.Context, kind relay.Kind, item *v1alpha1.Depl
 	return h.options.Finders[kind](ctx, &contract.Item{DeployItem: item, Context: found})
 }
 
-// send writes the content, or why there is none.
-func (h *Handler) send(w http.ResponseWriter, r *http.Request, content *Content, err error) int {
+// send writes the content, until a time at most, or why there is none.
+func (h *Handler) send(w http.ResponseWriter, r *http.Request, until time.Time, content *Content, err error) int {
 	if content != nil && len(content.Sources) > 0 {
 		if encoded, failed := json.Marshal(content.Sources); failed == nil {
 			w.Header().Set(relay.SourcesHeader, string(encoded))
@@ -222,8 +223,7 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, content *Content,
 	w.Header().Set("Content-Type", content.MediaType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(content.Body)))
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	sent, _ := w.Write(content.Body) // #nosec G705 -- no browser shows what has the media type of an archive; who does not read on has gone
-	h.bytes.Add(float64(sent))
+	h.bytes.Add(float64(deliver(w, content.Body, until)))
 	return http.StatusOK
 }
 

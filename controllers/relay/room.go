@@ -13,7 +13,7 @@ import (
 
 const (
 	// answersRoom is how many bytes all answers may have in memory together, from the search for their content until their readers have them: half of what
-	// the process has. Those for one caller may have half of what the others leave.
+	// the process has. Those for one fence may have half of what the others leave.
 	answersRoom = 512 << 20
 	// answersStep is the unit of that, and what the smallest answer counts for.
 	answersStep = 1 << 20

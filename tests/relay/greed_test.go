@@ -110,7 +110,7 @@ func TestStrangersUseUpNobodysReviews(t *testing.T) {
 	assert.Equal(t, http.StatusOK, s.askAt(server, s.token(s.home, "east", relay.Audience), asked).StatusCode, "a new token of a deployer at their address")
 }
 
-// TestSlowReadersOfLargeAnswersFillNoMemory lets a caller ask for large content that it does not read.
+// TestSlowReadersOfLargeAnswersFillNoMemory lets the callers of a fence ask for large content that they do not read.
 func TestSlowReadersOfLargeAnswersFillNoMemory(t *testing.T) {
 	s := newScene(t)
 	const size = 100 << 20
@@ -124,29 +124,32 @@ func TestSlowReadersOfLargeAnswersFillNoMemory(t *testing.T) {
 	}, nil)
 	other, third := s.Namespace(t), s.Namespace(t)
 	s.account("east", s.tenant)
-	s.account("west", third)
+	s.account("north", s.tenant)
+	outside := *s
+	outside.home = s.Namespace(t)
+	outside.account("west", third)
 	for _, namespace := range []string{other, third} {
 		s.create(s.pullSecretOf(namespace, password), s.contextOf(namespace, pullSecret))
 	}
 	s.bindTenant("east", other)
 	var group sync.WaitGroup
 	t.Cleanup(group.Wait)
-	ask := func(account, namespace, name string) io.Reader {
+	ask := func(s *scene, account, namespace, name string) io.Reader {
 		response := s.askAt(server, s.token(s.home, account, relay.Audience), relay.For(relay.KindChart, s.item(namespace, name, "example.com/chart:1")))
 		if !assert.Equal(t, http.StatusOK, response.StatusCode) {
 			_, _ = io.Copy(os.Stderr, response.Body)
 		}
 		return response.Body
 	}
-	first := ask("east", s.tenant, "large-1")
-	ask("east", s.tenant, "large-2")
+	first := ask(s, "east", s.tenant, "large-1")
+	ask(s, "north", s.tenant, "large-2")
 	require.Len(t, finds, 2)
 	waiting := make(chan io.Reader, 1)
-	group.Go(func() { waiting <- ask("east", other, "large-3") })
+	group.Go(func() { waiting <- ask(s, "east", other, "large-3") })
 
-	small, err := io.ReadAll(ask("west", third, "small"))
+	small, err := io.ReadAll(ask(&outside, "west", third, "small"))
 	require.NoError(t, err)
-	assert.Equal(t, "small", string(small), "another caller is in nobody's way")
+	assert.Equal(t, "small", string(small), "another fence is in nobody's way")
 	assert.Len(t, finds, 3, "the third large one waits")
 	assert.Empty(t, waiting)
 	read, err := io.Copy(io.Discard, first)
