@@ -5,7 +5,6 @@ package environment
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -86,8 +86,9 @@ func (r rights) keepRights(ctx context.Context, w *work) error {
 	if r.relay.serves(w) {
 		wanted = append(wanted, r.relay.bindings(w.key, w.installation.Namespace, subjectsOf(w.key, w.installation.Namespace))...)
 	}
+	has, wants := byPlace(present), byPlace(wanted)
 	for _, binding := range present {
-		if at := find(wanted, binding); at >= 0 && sameRole(wanted[at], binding) {
+		if one := wants.find(binding); one != nil && sameRole(one, binding) {
 			continue
 		}
 		if err := kit.DeleteLive(ctx, r.live, r.Client, binding, nil); err != nil {
@@ -95,17 +96,19 @@ func (r rights) keepRights(ctx context.Context, w *work) error {
 		}
 	}
 	for _, binding := range wanted {
-		if at := find(present, binding); at >= 0 && sameRole(binding, present[at]) {
-			if err := r.keepSubjects(ctx, present[at], binding); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := r.bind(ctx, w, binding); err != nil && !w.leaveOut(binding.GetNamespace(), err) {
+		if err := r.keepOne(ctx, w, has.find(binding), binding); err != nil && !w.leaveOut(binding.GetNamespace(), err) {
 			return err
 		}
 	}
 	return w.tellRefusals()
+}
+
+// keepOne makes one binding what it has to be; present is nil where there is none.
+func (r rights) keepOne(ctx context.Context, w *work, present, wanted client.Object) error {
+	if present == nil || !sameRole(present, wanted) {
+		return r.bind(ctx, w, wanted)
+	}
+	return r.keepSubjects(ctx, present, wanted)
 }
 
 // refusal is why a deployer cannot be bound in a namespace.
@@ -139,9 +142,11 @@ func (w *work) served() []string {
 	if w.namespaces == nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(w.namespaces), func(name string) bool {
-		return slices.ContainsFunc(w.refusals, func(refused refusal) bool { return refused.namespace == name })
-	})
+	refusing := sets.New[string]()
+	for _, refused := range w.refusals {
+		refusing.Insert(refused.namespace)
+	}
+	return slices.DeleteFunc(slices.Clone(w.namespaces), refusing.Has)
 }
 
 // bind creates a binding. A namespace that has gone in between says so by an event, which begins the next reconciliation.
@@ -162,27 +167,42 @@ func (r rights) bind(ctx context.Context, w *work, binding client.Object) error 
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(binding), existing); err != nil {
 		return err
 	}
-	return w.key.CheckMade(operation, kindOf(binding), existing)
+	if err := w.key.CheckMade(operation, kindOf(binding), existing); err != nil {
+		return err
+	}
+	if !sameRole(existing, binding) || isGoing(existing) && !sameSubjects(existing, binding) {
+		return useless(existing)
+	}
+	return nil // the cache is about to show it
 }
 
-// keepSubjects brings the subjects of a binding back to the ServiceAccount alone.
+// useless says that a binding keeps the place of that of a deployer and gives it no rights. Whoever owns a namespace can make one, with labels and all, and
+// keep it by finalizers.
+func useless(existing client.Object) error {
+	if existing.GetNamespace() == "" {
+		return kit.Wait(operation, kit.ReasonDeleting, "ClusterRoleBinding %s gives the deployer no rights and is not gone yet; it is made again then",
+			existing.GetName())
+	}
+	return kit.Again(operation, reasonNamespaceRefuses,
+		"namespace %s keeps a RoleBinding %s that gives the deployer no rights, so that it does not work there; delete it and take its finalizers off, or take the namespace off spec.namespaces or what is allowed",
+		existing.GetNamespace(), existing.GetName())
+}
+
+// keepSubjects brings the subjects of a binding back to the ServiceAccount alone. One in deletion gives rights until it is gone.
 func (r rights) keepSubjects(ctx context.Context, present, wanted client.Object) error {
-	if !present.GetDeletionTimestamp().IsZero() {
+	switch {
+	case sameSubjects(present, wanted):
 		return nil
+	case isGoing(present):
+		return useless(present)
 	}
 	switch p := present.(type) {
 	case *rbacv1.ClusterRoleBinding:
-		if subjects := wanted.(*rbacv1.ClusterRoleBinding).Subjects; !equality.Semantic.DeepEqual(p.Subjects, subjects) {
-			p.Subjects = subjects
-			return r.Update(ctx, p)
-		}
+		p.Subjects = subjectsIn(wanted)
 	case *rbacv1.RoleBinding:
-		if subjects := wanted.(*rbacv1.RoleBinding).Subjects; !equality.Semantic.DeepEqual(p.Subjects, subjects) {
-			p.Subjects = subjects
-			return r.Update(ctx, p)
-		}
+		p.Subjects = subjectsIn(wanted)
 	}
-	return nil
+	return r.Update(ctx, present)
 }
 
 // present returns the bindings that carry the labels of a pair, in all namespaces.
@@ -208,13 +228,23 @@ func (r rights) labelled(ctx context.Context, labels client.MatchingLabels) ([]c
 	return all, nil
 }
 
-func find(all []client.Object, binding client.Object) int {
-	return slices.IndexFunc(all, func(o client.Object) bool { return place(o) == place(binding) })
+// placed are bindings by their place.
+type placed map[string]client.Object
+
+func byPlace(bindings []client.Object) placed {
+	found := make(placed, len(bindings))
+	for _, binding := range bindings {
+		found[place(binding)] = binding
+	}
+	return found
 }
+
+// find returns the binding at the place of another one; nil where there is none.
+func (p placed) find(binding client.Object) client.Object { return p[place(binding)] }
 
 // place tells bindings apart: by kind, namespace and name.
 func place(binding client.Object) string {
-	return fmt.Sprintf("%s/%s/%s", kindOf(binding), binding.GetNamespace(), binding.GetName())
+	return kindOf(binding) + "/" + binding.GetNamespace() + "/" + binding.GetName()
 }
 
 func kindOf(binding client.Object) string {
@@ -225,6 +255,12 @@ func kindOf(binding client.Object) string {
 }
 
 func sameRole(a, b client.Object) bool { return roleRef(a) == roleRef(b) }
+
+func sameSubjects(a, b client.Object) bool {
+	return equality.Semantic.DeepEqual(subjectsIn(a), subjectsIn(b))
+}
+
+func isGoing(binding client.Object) bool { return !binding.GetDeletionTimestamp().IsZero() }
 
 func subjectsIn(binding client.Object) []rbacv1.Subject {
 	switch b := binding.(type) {

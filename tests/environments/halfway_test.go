@@ -22,6 +22,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/enrolment"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
 )
 
 func TestADeployerThatGoesWhileItGetsItsRightsKeepsNone(t *testing.T) {
@@ -64,8 +65,30 @@ func takenName(s *stage, namespace string) client.Object {
 	return binding
 }
 
+// forged returns the binding of a tenant that has name and labels of the one of a deployer, and stays in deletion.
+func forged(s *stage, namespace, role string, subjects ...rbacv1.Subject) *rbacv1.RoleBinding {
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: "mock-east", Labels: pair.Key{Registration: "mock", Environment: "east"}.Labels(), Finalizers: []string{"x.example.com/y"},
+		},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}, Subjects: subjects,
+	}
+	s.create(binding)
+	return binding
+}
+
+func anotherRole(s *stage, namespace string) client.Object { return forged(s, namespace, "view") }
+
+func noSubjects(s *stage, namespace string) client.Object {
+	binding := forged(s, namespace, "landscaper:deployer")
+	require.NoError(s.t, s.client.Delete(s.ctx, binding.DeepCopy()))
+	return binding
+}
+
 func TestANamespaceThatRefusesADeployerKeepsItFromNoOther(t *testing.T) {
-	for name, refuse := range map[string]func(*stage, string) client.Object{"quota": noBindings, "name": takenName} {
+	for name, refuse := range map[string]func(*stage, string) client.Object{
+		"quota": noBindings, "name": takenName, "name and labels": anotherRole, "name, labels and role": noSubjects,
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			one, refusing := s.p.Namespace(t), "a-"+s.namespace
@@ -73,16 +96,14 @@ func TestANamespaceThatRefusesADeployerKeepsItFromNoOther(t *testing.T) {
 			cause := refuse(s, refusing)
 			env := s.env("east", in(refusing, one))
 			s.create(env, deployer("mock"))
-			watched := func(i *v1alpha1.Installation) string {
-				return string(i.Spec.ImportDataMappings["watchNamespaces"].RawMessage)
-			}
 			installation := s.triggered("mock-east")
 			assert.JSONEq(t, `["`+one+`"]`, watched(installation), "a deployer that watches a namespace without rights is never ready")
 			until(s, env, func(e *v1alpha1.Environment) bool {
 				return conditions.IsFalse(e, meta.ReadyCondition) && len(e.Status.Deployers) > 0
 			})
 			assert.Contains(t, conditions.GetMessage(env, meta.ReadyCondition), refusing)
-			require.NoError(t, s.client.Delete(s.ctx, cause))
+			edit(s, cause, func(o client.Object) { o.SetFinalizers(nil) })
+			require.NoError(t, client.IgnoreNotFound(s.client.Delete(s.ctx, cause)))
 			s.beat("east", 45)
 			s.beat("east", 45)
 			until(s, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: refusing, Name: "mock-east"}}, func(b *rbacv1.RoleBinding) bool {
@@ -92,6 +113,11 @@ func TestANamespaceThatRefusesADeployerKeepsItFromNoOther(t *testing.T) {
 			s.requireSteady()
 		})
 	}
+}
+
+// watched are the namespaces in which a deployer is told to work.
+func watched(i *v1alpha1.Installation) string {
+	return string(i.Spec.ImportDataMappings["watchNamespaces"].RawMessage)
 }
 
 func TestAnAllowedNamespaceThatComesLaterIsBoundWhateverElseIsWrong(t *testing.T) {
