@@ -23,6 +23,7 @@ const (
 	reasonNamespaceForeign    = "NamespaceForeign"
 	reasonNamespaceNotAllowed = "NamespaceNotAllowed"
 	reasonNamespaceRefuses    = "NamespaceRefuses"
+	reasonNamespaceReturns    = "NamespaceReturns"
 )
 
 // findHome decides which namespace is for what is made. Once it is known it stays: deployers do not move. A namespace of an Environment is made by

@@ -95,9 +95,29 @@ func (r *Reconciler) makeInstallation(ctx context.Context, w *work) error {
 // keepInstallation brings the parts of the spec that the registration and the Environment say to what they say, with the namespaces where the deployer
 // has its rights.
 func (r *Reconciler) keepInstallation(ctx context.Context, w *work) error {
-	wanted, err := describe(w.env, w.registration, w.served())
+	namespaces, err := r.workplaces(w)
 	if err != nil {
 		return err
+	}
+	r.absences.keep(w.key, w.namespaces)
+	next, err := w.next(namespaces)
+	if err != nil || next == nil {
+		return err
+	}
+	before := watched(w.installation)
+	if err := r.Update(ctx, next); err != nil {
+		return err
+	}
+	r.noteLosses(w, before)
+	w.installation = next
+	return nil
+}
+
+// next returns the Installation as it has to be for a deployer that works in namespaces; nil where it is so.
+func (w *work) next(namespaces []string) (*v1alpha1.Installation, error) {
+	wanted, err := describe(w.env, w.registration, namespaces)
+	if err != nil {
+		return nil, err
 	}
 	next := w.installation.DeepCopy()
 	next.Spec.ComponentDescriptor, next.Spec.Blueprint = wanted.ComponentDescriptor, wanted.Blueprint
@@ -105,13 +125,9 @@ func (r *Reconciler) keepInstallation(ctx context.Context, w *work) error {
 	isNew := controllerutil.AddFinalizer(next, v1alpha1.DeployerManagementFinalizer)
 	same, err := kit.SameJSON(w.installation.Spec, next.Spec)
 	if err != nil || same && !isNew {
-		return err
+		return nil, err
 	}
-	if err := r.Update(ctx, next); err != nil {
-		return err
-	}
-	w.installation = next
-	return nil
+	return next, nil
 }
 
 func (r *Reconciler) createInstallation(ctx context.Context, w *work) error {
@@ -178,7 +194,7 @@ func describe(env *v1alpha1.Environment, registration *v1alpha1.DeployerRegistra
 		"releaseName": key.Name(), "releaseNamespace": env.Spec.Namespace, "identity": key.Name(), "targetSelectors": selectors(env, registration.Name),
 	}
 	if namespaces != nil {
-		injected["watchNamespaces"] = namespaces
+		injected[importNamespaces] = namespaces
 	}
 	for name, value := range injected {
 		literal, err := mapping.Literal(value) // the agent writes some of it, and is not to see what else the Installation imports
@@ -195,6 +211,9 @@ const (
 	importCluster    = "cluster"
 	importLandscaper = "landscaperCluster"
 )
+
+// importNamespaces is the import with the namespaces in which a deployer works; one that has none works in all.
+const importNamespaces = "watchNamespaces"
 
 // helmRegistration is the registration whose deployer leaves the Targets of host clusters to the agents.
 const helmRegistration = "helm"

@@ -44,9 +44,10 @@ type Reconciler struct {
 	// TokenLife is for how long tokens are asked for; 0 is 30 days. A token is replaced after half of the life that it has got.
 	TokenLife time.Duration
 
-	agents  agents
-	written kit.Consistency
-	watches *watches
+	agents   agents
+	absences absences
+	written  kit.Consistency
+	watches  *watches
 }
 
 // scope is one reconciliation of an Environment.
@@ -84,6 +85,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	env := &v1alpha1.Environment{}
 	if err := r.Get(ctx, req.NamespacedName, env); err != nil {
 		r.agents.forget(req.Name)
+		r.absences.forget(req.Name)
 		r.written.Forget(req.NamespacedName)
 		r.Backoff.Forget(req.NamespacedName)
 		if client.IgnoreNotFound(err) != nil {

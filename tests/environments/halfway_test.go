@@ -6,6 +6,7 @@ package environments
 import (
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -118,6 +119,45 @@ func TestANamespaceThatRefusesADeployerKeepsItFromNoOther(t *testing.T) {
 // watched are the namespaces in which a deployer is told to work.
 func watched(i *v1alpha1.Installation) string {
 	return string(i.Spec.ImportDataMappings["watchNamespaces"].RawMessage)
+}
+
+// TestADeployerIsNotInstalledAgainAndAgainForOneNamespace has the owner of a namespace take the place of the binding there and give it back.
+func TestADeployerIsNotInstalledAgainAndAgainForOneNamespace(t *testing.T) {
+	var takes atomic.Bool
+	one, shop := "", ""
+	s := newStage(t, func(s *stage) {
+		one, shop = s.namespace+"-one", s.namespace+"-shop"
+		s.making = func(o client.Object) {
+			if _, isBinding := o.(*rbacv1.RoleBinding); isBinding && o.GetNamespace() == shop && takes.Swap(false) {
+				takenName(s, shop)
+			}
+		}
+	})
+	for _, name := range []string{one, shop} {
+		s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	env := s.env("east", in(one, shop))
+	s.create(env, deployer("mock"))
+	installation, alone, both := s.triggered("mock-east"), `["`+one+`"]`, `["`+one+`","`+shop+`"]`
+	require.JSONEq(t, both, watched(installation))
+
+	takes.Store(true)
+	require.NoError(t, s.client.Delete(s.ctx, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: "mock-east"}}))
+	until(s, installation, func(i *v1alpha1.Installation) bool { return watched(i) == alone })
+	lost := installation.Generation
+	require.NoError(t, s.client.Delete(s.ctx, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: "mock-east"}}))
+	s.beat("east", 45)
+	until(s, env, func(e *v1alpha1.Environment) bool {
+		return conditions.GetReason(e, meta.ReadyCondition) == "NamespaceReturns"
+	})
+	assert.Contains(t, conditions.GetMessage(env, meta.ReadyCondition), "namespace "+shop+" has refused deployer mock 1 times and no longer does")
+	s.requireSteady()
+	require.NoError(t, s.client.Get(s.ctx, client.ObjectKeyFromObject(installation), installation))
+	assert.Equal(t, lost, installation.Generation)
+
+	s.ahead.Store(int64(time.Minute))
+	s.beat("east", 45)
+	until(s, installation, func(i *v1alpha1.Installation) bool { return watched(i) == both })
 }
 
 func TestAnAllowedNamespaceThatComesLaterIsBoundWhateverElseIsWrong(t *testing.T) {

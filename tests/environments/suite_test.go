@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -77,7 +78,9 @@ type stage struct {
 	relay string
 	// making is called before the loops create something; nil is nothing.
 	making func(client.Object)
-	stop   func()
+	// ahead is how far the clock of the loops of Environments is ahead, as a time.Duration.
+	ahead atomic.Int64
+	stop  func()
 }
 
 func newStage(t *testing.T, change ...func(*stage)) *stage {
@@ -163,7 +166,8 @@ func (s *stage) start() {
 	})
 	require.NoError(s.t, err)
 	environments := &environment.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: s.events, Homes: pair.Homes{Shared: s.namespace}, Now: time.Now,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: s.events, Homes: pair.Homes{Shared: s.namespace},
+		Now:     func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) },
 		Backoff: kit.NewBackoff(10*time.Millisecond, time.Second), TokenLife: s.tokenLife, Share: !s.isolated,
 		Relay: environment.Relay(s.relay),
 	}
