@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -18,11 +19,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/faults"
 )
@@ -102,14 +107,50 @@ func TestLifeOf(t *testing.T) {
 
 func TestCopiesAreKnownInOneStateOnly(t *testing.T) {
 	var c copies
-	key, one, two := types.NamespacedName{Namespace: "n", Name: "a"}, version{"u", "1"}, version{"u", "2"}
-	c.note(key, one, two)
-	assert.True(t, c.known(key, one, two))
-	assert.False(t, c.known(key, two, two), "the original has changed")
-	assert.False(t, c.known(key, one, one), "the copy has changed")
-	assert.False(t, c.known(key, one, version{}), "the copy is gone")
-	c.keep("n", map[string]*wanted{})
-	assert.False(t, c.known(key, one, two), "nobody wants it any more")
+	sync, one, two := types.NamespacedName{Namespace: "n", Name: "clusters"}, version{"u", "1"}, version{"u", "2"}
+	c.note(sync, "a", one, two)
+	assert.True(t, c.known(sync, "a", one, two))
+	assert.False(t, c.known(sync, "a", two, two), "the original has changed")
+	assert.False(t, c.known(sync, "a", one, one), "the copy has changed")
+	assert.False(t, c.known(sync, "a", one, version{}), "the copy is gone")
+	assert.False(t, c.known(sync, "b", one, two), "it is another one")
+	c.note(sync, "b", version{"u1", ""}, two)
+	assert.False(t, c.known(sync, "b", version{"u", "1"}, two), "a UID ends where it ends")
+	c.keep(sync, map[string]*wanted{})
+	assert.False(t, c.known(sync, "a", one, two), "nobody wants it any more")
+}
+
+// TestWhatASourceChoosesIsNotRemembered has UIDs and versions that no API server gives.
+func TestWhatASourceChoosesIsNotRemembered(t *testing.T) {
+	const size, secrets = 1 << 20, 32
+	var c copies
+	sync, copied := types.NamespacedName{Namespace: "n", Name: "clusters"}, version{"u", "1"}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range secrets {
+		c.note(sync, fmt.Sprint(i), version{types.UID(strings.Repeat("u", size/2)), strings.Repeat("1", size/2)}, copied)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	assert.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(size*secrets/4), "of what the source chose nothing stays")
+	assert.True(t, c.known(sync, "0", version{types.UID(strings.Repeat("u", size/2)), strings.Repeat("1", size/2)}, copied))
+}
+
+func TestNothingIsRememberedOfATargetSyncThatIsGone(t *testing.T) {
+	scheme := k8sruntime.NewScheme()
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	r := &Reconciler{Client: fake.NewClientBuilder().WithScheme(scheme).Build(), Backoff: kit.NewBackoff(time.Second, time.Minute)}
+	gone, other := types.NamespacedName{Namespace: "n", Name: "gone"}, types.NamespacedName{Namespace: "n", Name: "other"}
+	for _, sync := range []types.NamespacedName{gone, other} {
+		r.copies.note(sync, "a", version{"u", "1"}, version{"v", "2"})
+	}
+
+	_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: gone})
+
+	require.NoError(t, err)
+	assert.NotContains(t, r.copies.equal, gone)
+	assert.Contains(t, r.copies.equal, other)
 }
 
 func TestOnlyWhatATargetSyncMadeIsMade(t *testing.T) {

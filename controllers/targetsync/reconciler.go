@@ -95,5 +95,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // leave ends what the process does for a TargetSync.
 func (r *Reconciler) leave(key types.NamespacedName) {
 	r.sources.leave(key)
+	r.copies.forget(key)
 	r.Backoff.Forget(key)
 }

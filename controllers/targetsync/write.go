@@ -58,7 +58,7 @@ type writer struct {
 
 // write makes the Targets, each after its Secret, so that a Target always has its content.
 func (w writer) write(ctx context.Context, s *scope) error {
-	w.copies.keep(s.sync.Namespace, s.wanted)
+	w.copies.keep(client.ObjectKeyFromObject(s.sync), s.wanted)
 	for _, name := range slices.Sorted(maps.Keys(s.wanted)) {
 		if err := w.ended(ctx, s); err != nil {
 			return err
@@ -124,15 +124,15 @@ func (w writer) cachedVersion(ctx context.Context, key types.NamespacedName) (ve
 func (w writer) writeSecret(ctx context.Context, s *scope, name string, described *corev1.Secret) error {
 	original := versionOf(described)
 	described.ObjectMeta = made(s.sync.Namespace, name)
-	key := client.ObjectKeyFromObject(described)
-	if present, err := w.cachedVersion(ctx, key); err != nil || w.copies.known(key, original, present) {
+	key, sync := client.ObjectKeyFromObject(described), client.ObjectKeyFromObject(s.sync)
+	if present, err := w.cachedVersion(ctx, key); err != nil || w.copies.known(sync, name, original, present) {
 		return err
 	}
 	copied, err := w.copySecret(ctx, s, described)
 	if err != nil {
 		return err
 	}
-	w.copies.note(key, original, versionOf(copied))
+	w.copies.note(sync, name, original, versionOf(copied))
 	return nil
 }
 
