@@ -288,7 +288,7 @@ func isOfJob(secret *metav1.PartialObjectMetadata, job string, pod *corev1.Pod) 
 	switch kind := secret.Labels[layout.Type]; {
 	case kind == layout.TypeExport:
 		return pod == nil || secret.Annotations[layout.UUID] == string(pod.UID)
-	case slices.Contains([]string{layout.TypeConfig, layout.TypeTarget, layout.TypePull}, kind):
+	case slices.Contains(ofJobs, kind):
 		return secret.Annotations[layout.Job] == job
 	}
 	return false

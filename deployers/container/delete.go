@@ -7,7 +7,7 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	api "github.com/flux-landscaper/flux-landscaper/api/deployers/container"
@@ -53,20 +53,20 @@ func (d *Deployer) Delete(ctx context.Context, item *contract.Item) (contract.Ou
 	return r.clear(ctx)
 }
 
-// hasRun reports whether a Pod of the item may ever have run: each one needs the ServiceAccount, which stays as long as the item.
+// hasRun reports whether a Pod of the item may ever have run: each one needs the RoleBinding, which is made right before and stays as long as the item.
 func (r *run) hasRun(ctx context.Context) (bool, error) {
 	if r.item.DeployItem.Status.ProviderStatus != nil {
 		return true, nil
 	}
-	account := &corev1.ServiceAccount{}
-	err := r.deployer.options.Host.Client.Get(ctx, r.podKey(), account)
+	binding := &rbacv1.RoleBinding{}
+	err := r.deployer.options.Host.Client.Get(ctx, r.podKey(), binding)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("read %s: %w", describeHost(r.podKey().Namespace, "ServiceAccount", r.names.base), err)
+		return false, fmt.Errorf("read %s: %w", describeHost(r.podKey().Namespace, "RoleBinding", r.names.base), err)
 	}
-	return r.names.owns(account), nil
+	return r.names.owns(binding), nil
 }
 
 // hasDeleted reports whether the container has run with OPERATION=DELETE for this job.

@@ -54,11 +54,14 @@ func (s stored) ofType(kind string) []*metav1.PartialObjectMetadata {
 	return found
 }
 
-// store writes what the Pod mounts and returns the names of the Secrets with the content, in order. What is the same already is not written.
-func (r *run) store(ctx context.Context, s *supplies, have stored) ([]string, error) {
+// ofJobs are the types of the Secrets that a Pod mounts and that go with its job.
+var ofJobs = []string{layout.TypeConfig, layout.TypeTarget, layout.TypePull}
+
+// store writes what the Pod mounts. What is the same already is not written.
+func (r *run) store(ctx context.Context, s *supplies, have stored) error {
 	marks := map[string]string{layout.Job: r.job()}
 	if err := r.put(ctx, have, r.names.config(), layout.TypeConfig, marks, layout.ConfigurationKey, s.configuration); err != nil {
-		return nil, err
+		return err
 	}
 	if s.target != nil {
 		of := maps.Clone(marks)
@@ -66,30 +69,56 @@ func (r *run) store(ctx context.Context, s *supplies, have stored) ([]string, er
 			of[layout.HostCredentials] = "true"
 		}
 		if err := r.put(ctx, have, r.names.target(), layout.TypeTarget, of, layout.TargetKey, s.target); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if s.logins != nil {
 		if err := r.put(ctx, have, r.names.pull(), layout.TypePull, marks, corev1.DockerConfigJsonKey, s.logins); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	return r.storeContent(ctx, s, have)
 }
 
-// storeContent writes the archive of the content in pieces. It stays after the job, so that a deletion does not need the registry.
-func (r *run) storeContent(ctx context.Context, s *supplies, have stored) ([]string, error) {
-	if s.keepContent {
-		return keptContent(have), nil
+// withdraw removes what goes with the job, since there is no Pod that mounts it: the next attempt stores it again.
+func (r *run) withdraw(ctx context.Context) error {
+	have, err := storedFor(ctx, &r.deployer.options, r.names)
+	if err != nil {
+		return err
 	}
-	count := (len(s.content) + layout.PieceBytes - 1) / layout.PieceBytes
-	names := make([]string, count)
+	for _, kind := range ofJobs {
+		for _, secret := range have.ofType(kind) {
+			if err := remove(ctx, r.deployer.options.Host.Client, secret); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// contentNames returns the names of the Secrets with the content, in order.
+func (r *run) contentNames(s *supplies, have stored) []string {
+	if s.keepContent {
+		return keptContent(have)
+	}
+	names := make([]string, (len(s.content)+layout.PieceBytes-1)/layout.PieceBytes)
 	for i := range names {
-		piece := s.content[i*layout.PieceBytes : min((i+1)*layout.PieceBytes, len(s.content))]
-		marks := map[string]string{layout.Num: strconv.Itoa(i), layout.Count: strconv.Itoa(count), layout.Size: strconv.Itoa(len(piece))}
 		names[i] = r.names.content(i)
-		if err := r.put(ctx, have, names[i], layout.TypeContent, marks, layout.PieceKey, piece); err != nil {
-			return nil, err
+	}
+	return names
+}
+
+// storeContent writes the archive of the content in pieces. It stays after the job, so that a deletion does not need the registry.
+func (r *run) storeContent(ctx context.Context, s *supplies, have stored) error {
+	if s.keepContent {
+		return nil
+	}
+	names := r.contentNames(s, have)
+	for i, name := range names {
+		piece := s.content[i*layout.PieceBytes : min((i+1)*layout.PieceBytes, len(s.content))]
+		marks := map[string]string{layout.Num: strconv.Itoa(i), layout.Count: strconv.Itoa(len(names)), layout.Size: strconv.Itoa(len(piece))}
+		if err := r.put(ctx, have, name, layout.TypeContent, marks, layout.PieceKey, piece); err != nil {
+			return err
 		}
 	}
 	for _, old := range have.ofType(layout.TypeContent) {
@@ -97,10 +126,10 @@ func (r *run) storeContent(ctx context.Context, s *supplies, have stored) ([]str
 			continue
 		}
 		if err := remove(ctx, r.deployer.options.Host.Client, old); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return names, nil
+	return nil
 }
 
 // keptContent returns the names of the Secrets with the content of an earlier job, none where it is not complete.
@@ -159,8 +188,19 @@ func (r *run) foreign(err error, kind, name string) error {
 	return nil
 }
 
-// authorize makes the ServiceAccount of the wait container with a Role that allows what that does and nothing else: to watch its Pod, and to
-// apply Secrets of the names that its exports and its state may have. Creating by apply is the one kind of creation that names can restrict.
+// identify makes the ServiceAccount of the wait container, without which no API server takes its Pod.
+func (r *run) identify(ctx context.Context) error {
+	off := false
+	account := &corev1.ServiceAccount{
+		ObjectMeta: r.names.meta(r.deployer.options.Namespace, r.names.base, layout.TypeIdentity, nil), AutomountServiceAccountToken: &off,
+	}
+	return provide(ctx, r, "ServiceAccount", account, &corev1.ServiceAccount{}, func(have *corev1.ServiceAccount) bool {
+		return have.AutomountServiceAccountToken != nil && !*have.AutomountServiceAccountToken
+	})
+}
+
+// authorize gives the ServiceAccount a Role that allows what the wait container does and nothing else: to watch its Pod, and to apply Secrets of the
+// names that its exports and its state may have. Creating by apply is the one kind of creation that names can restrict.
 func (r *run) authorize(ctx context.Context) error {
 	o := &r.deployer.options
 	meta := r.names.meta(o.Namespace, r.names.base, layout.TypeIdentity, nil)
@@ -170,8 +210,6 @@ func (r *run) authorize(ctx context.Context) error {
 			secrets = append(secrets, prefix+strconv.FormatInt(i, 10))
 		}
 	}
-	off := false
-	account := &corev1.ServiceAccount{ObjectMeta: meta, AutomountServiceAccountToken: &off}
 	role := &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"pods"}, ResourceNames: []string{r.names.base}, Verbs: []string{"get", "watch"}},
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: secrets, Verbs: []string{"create", "patch"}},
@@ -179,12 +217,7 @@ func (r *run) authorize(ctx context.Context) error {
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: meta,
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: account.Name, Namespace: o.Namespace}},
-	}
-	if err := provide(ctx, r, "ServiceAccount", account, &corev1.ServiceAccount{}, func(have *corev1.ServiceAccount) bool {
-		return have.AutomountServiceAccountToken != nil && !*have.AutomountServiceAccountToken
-	}); err != nil {
-		return err
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: meta.Name, Namespace: o.Namespace}},
 	}
 	if err := provide(ctx, r, "Role", role, &rbacv1.Role{}, func(have *rbacv1.Role) bool {
 		return equality.Semantic.DeepEqual(have.Rules, role.Rules)

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +33,8 @@ type run struct {
 	config    *containerv1alpha1.ProviderConfiguration
 	recorded  *containerv1alpha1.ProviderStatus
 	names     names
+	// hasStored says that this call may have stored what the Pod mounts.
+	hasStored bool
 }
 
 // job is the ID of the job.
@@ -100,9 +104,13 @@ func (r *run) start(ctx context.Context) (contract.Outcome, error) {
 			r.names.item.Namespace, r.deployer.options.MaxPods)}, nil
 	}
 	outcome, err := r.create(ctx)
-	if err != nil || len(outcome.Watch) == 0 || outcome.Watch[0].Kind != "Pod" {
-		known.places.leave(r.names.item) // it waits for something else
+	switch {
+	case err == nil && len(outcome.Watch) > 0 && outcome.Watch[0].Kind == "Pod":
+		return outcome, nil
+	case r.hasStored && (mayHaveWorked(err) || r.withdraw(ctx) != nil):
+		return outcome, err // what is stored for one job at a time is bounded by the places
 	}
+	known.places.leave(r.names.item) // it waits for something else
 	return outcome, err
 }
 
@@ -127,28 +135,60 @@ func (r *run) create(ctx context.Context) (contract.Outcome, error) {
 	if err != nil {
 		return contract.Outcome{}, err
 	}
-	content, err := r.store(ctx, supplied, have)
-	if err != nil {
+	if err := r.identify(ctx); err != nil {
+		return contract.Outcome{}, err
+	}
+	pod := blueprintOfPod{
+		run: r, hasTarget: supplied.target != nil, hasLogins: supplied.logins != nil, content: r.contentNames(supplied, have),
+		keptContent: supplied.keepContent, sources: supplied.sources, last: last, statePieces: pieces, now: time.Now(),
+	}.pod()
+	if err := r.tryOut(ctx, pod); err != nil {
+		return contract.Outcome{}, err
+	}
+	r.hasStored = true
+	if err := r.store(ctx, supplied, have); err != nil {
 		return contract.Outcome{}, err
 	}
 	if err := r.authorize(ctx); err != nil {
 		return contract.Outcome{}, err
 	}
-	pod := blueprintOfPod{
-		run: r, hasTarget: supplied.target != nil, hasLogins: supplied.logins != nil, content: content,
-		keptContent: supplied.keepContent, sources: supplied.sources, last: last, statePieces: pieces, now: time.Now(),
-	}.pod()
 	err = r.deployer.options.Host.Client.Create(ctx, pod)
-	switch {
-	case apierrors.IsAlreadyExists(err): // by an earlier call whose answer was lost; the watch brings it
-	case apierrors.IsInvalid(err):
-		return contract.Outcome{}, kit.Stall(operationReconcile, "InvalidPod", "spec.config makes no valid Pod: %w", err)
-	case apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return contract.Outcome{}, kit.Again(operationReconcile, "PodForbidden", "the host cluster refuses the Pod: %w", err)
-	case err != nil:
-		return contract.Outcome{}, fmt.Errorf("create %s: %w", describeHost(pod.Namespace, "Pod", pod.Name), err)
+	if err != nil && !apierrors.IsAlreadyExists(err) { // the one of an earlier call whose answer was lost is brought by the watch
+		return contract.Outcome{}, refusalOf(pod, err)
 	}
 	return r.waiting(fmt.Sprintf("waiting for Pod %s/%s to start", pod.Namespace, pod.Name)), nil
+}
+
+// tryOut asks the host cluster whether it takes a Pod, before anything is stored for it: a Pod that policies or a quota refuse is tried again and again, and
+// what all such items of a namespace have together could fill the database of that cluster. A webhook that cannot be asked so is asked by the creation.
+func (r *run) tryOut(ctx context.Context, pod *corev1.Pod) error {
+	err := r.deployer.options.Host.Client.Create(ctx, pod.DeepCopy(), client.DryRunAll)
+	isUnable := apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run")
+	if err == nil || apierrors.IsAlreadyExists(err) || isUnable || mayHaveWorked(err) {
+		return nil
+	}
+	return refusalOf(pod, err)
+}
+
+// refusalOf says why the host cluster has not created a Pod.
+func refusalOf(pod *corev1.Pod, err error) error {
+	switch {
+	case apierrors.IsInvalid(err):
+		return kit.Stall(operationReconcile, "InvalidPod", "spec.config makes no valid Pod: %w", err)
+	case apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return kit.Again(operationReconcile, "PodForbidden", "the host cluster refuses the Pod: %w", err)
+	}
+	return fmt.Errorf("create %s: %w", describeHost(pod.Namespace, "Pod", pod.Name), err)
+}
+
+// mayHaveWorked reports whether what the host cluster was asked for may have happened in spite of an error: it did not refuse the request, or the answer was lost.
+func mayHaveWorked(err error) bool {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		return true
+	}
+	code := answer.Status().Code
+	return code < http.StatusBadRequest || code >= http.StatusInternalServerError || code == http.StatusRequestTimeout
 }
 
 // waiting waits for the next change of the Pod.
