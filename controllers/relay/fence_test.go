@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
 func TestFences(t *testing.T) {
@@ -21,4 +23,11 @@ func TestFences(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, fenceOf(tc.caller)) })
 	}
+}
+
+func TestCallersOfAFenceShareItsRoom(t *testing.T) {
+	h := &Handler{room: memory.NewRoom(answersRoom, answersStep)}
+	assert.True(t, h.claim("system:serviceaccount:east:helm").Fits(answersRoom/2))
+	assert.False(t, h.claim("system:serviceaccount:east:container").Fits(answersStep))
+	assert.True(t, h.claim("system:serviceaccount:west:helm").Fits(answersStep), "another fence")
 }

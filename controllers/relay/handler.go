@@ -108,11 +108,14 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) int {
 	if caller == "" {
 		return refuse(w, status)
 	}
-	claim := h.room.Claim(fenceOf(caller))
+	claim := h.claim(caller)
 	defer claim.End()
 	found, err := h.look(r.Context(), tenant{caller, asked.Namespace}, asked, claim)
 	return h.send(w, r, until, found, err)
 }
+
+// claim begins an answer for a caller.
+func (h *Handler) claim(caller string) *memory.Claim { return h.room.Claim(fenceOf(caller)) }
 
 // admit returns the name of a caller that may have what it asks for, or else the status of the answer.
 func (h *Handler) admit(r *http.Request, asked relay.Asked) (string, int) {

@@ -11,18 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// queued takes a turn beside the test and returns when it is in the queue. What comes is the end of the turn.
-func queued(t *testing.T, turns *turns, of tenant) <-chan func() {
-	t.Helper()
-	own, ends := turns.enter(of), make(chan func(), 1)
-	go func() {
-		if <-own.begin == nil {
-			ends <- func() { turns.end(of) }
-		}
-	}()
-	return ends
-}
-
 func begins(t *testing.T, turns *turns, of tenant) func() {
 	t.Helper()
 	end, err := turns.take(t.Context(), of)
@@ -98,18 +86,17 @@ func TestACallerInAnyNamespaceHasAllOfItsTurns(t *testing.T) {
 // waitTogether has all turns taken, two requests wait, and others end. The second request is next.
 func waitTogether(t *testing.T, turns *turns, working []tenant, first, second tenant, ending ...tenant) {
 	t.Helper()
-	ends := map[tenant]func(){}
 	for _, one := range working {
-		ends[one] = begins(t, turns, one)
+		begins(t, turns, one)
 	}
-	greedy, modest := queued(t, turns, first), queued(t, turns, second)
+	greedy, modest := turns.enter(first), turns.enter(second)
 	for _, one := range ending {
-		ends[one]()
+		turns.end(one)
 	}
-	next := <-modest
-	assert.Empty(t, greedy, "it came first, and has more")
-	next()
-	<-greedy
+	assert.Len(t, modest.begin, 1)
+	assert.Empty(t, greedy.begin, "it came first, and has more")
+	turns.end(second)
+	assert.Len(t, greedy.begin, 1)
 }
 
 func TestWhoHasLeastIsNext(t *testing.T) {
@@ -139,8 +126,8 @@ func TestWhoHasLeastIsNext(t *testing.T) {
 func TestOnlySoManyWait(t *testing.T) {
 	turns := newTurns(1, 1, 1, 2)
 	begins(t, turns, tenant{"east", "a"})
-	queued(t, turns, tenant{"east", "a"})
-	queued(t, turns, tenant{"east", "b"})
+	turns.enter(tenant{"east", "a"})
+	turns.enter(tenant{"east", "b"})
 	_, err := turns.take(t.Context(), tenant{"east", "c"})
 	require.ErrorIs(t, err, errBusy)
 	assert.Len(t, turns.queue, 2)
@@ -153,13 +140,11 @@ func TestOnlySoManyWait(t *testing.T) {
 
 func TestWhoWaitsMostMakesWay(t *testing.T) {
 	turns := newTurns(1, 1, 1, 2)
-	end := begins(t, turns, tenant{"east", "a"})
-	turns.enter(tenant{"east", "a"})
+	begins(t, turns, tenant{"east", "a"})
+	first := turns.enter(tenant{"east", "a"})
 	last := turns.enter(tenant{"east", "a"})
-	other := queued(t, turns, tenant{"east", "b"})
+	other := turns.enter(tenant{"east", "b"})
+	require.Len(t, last.begin, 1)
 	require.ErrorIs(t, <-last.begin, errBusy)
-	assert.Len(t, turns.queue, 2)
-	end()
-	turns.end(tenant{"east", "a"})
-	<-other
+	assert.Equal(t, []*turn{first, other}, turns.queue)
 }
