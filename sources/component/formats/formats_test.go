@@ -377,7 +377,7 @@ func TestADirectoryCountsWhatItsDescriptorsTakeDecoded(t *testing.T) {
 		files[fmt.Sprintf("%d.yaml", i)] = &fstest.MapFile{Data: fmt.Appendf(nil, "meta: {schemaVersion: v2}\ncomponent: {name: example.com/c%d, version: 1.0.0, labels: [{name: l, value: [%s1]}]}",
 			i, strings.Repeat("{a: 1},", 75_000))}
 	}
-	_, err := formats.OpenDirectory(files, nil)
+	_, err := formats.OpenDirectory(t.Context(), files, nil)
 	require.ErrorContains(t, err, "take more than 67108864 bytes of memory; divide it")
 }
 

@@ -204,7 +204,7 @@ func TestAPanicInASearchEndsTheSearchAlone(t *testing.T) {
 			known.site.try(t.Context(), known.key)
 			assert.Equal(t, 1, known.attempt)
 			assert.NotNil(t, known.timer, "it is searched again later")
-			desk.Stop(known.key) // a job waits for no search
+			require.NoError(t, desk.Stop(t.Context(), known.key)) // a job waits for no search
 		})
 	}
 }
