@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -71,11 +70,4 @@ func TestAHookThatIsShownAsSomethingElseHasFailed(t *testing.T) {
 
 func TestAPodWithoutContainersHasNoneThatFailed(t *testing.T) {
 	assert.Empty(t, failedContainer(&corev1.Pod{}))
-}
-
-// TestAPanicOfAnOperationGoesOnWhereItIsCaught has one that Helm's own goroutine would end the process with.
-func TestAPanicOfAnOperationGoesOnWhereItIsCaught(t *testing.T) {
-	assert.Panics(t, func() {
-		_, _ = untilEnd(t.Context(), func() (*release.Release, error) { panic("a mistake of Helm") })
-	})
 }
