@@ -18,6 +18,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
+	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 // Store downloads, verifies and keeps artifacts. It is safe for concurrent use.
@@ -179,13 +180,13 @@ func (s *Store) load(ctx context.Context, o order, e *entry) error {
 	done := s.flights.DoChan(e.key+" "+o.place, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.Timeout)
 		defer cancel()
-		return nil, s.make(ctx, o, e.key)
+		return nil, rescue.Caught(func() error { return s.make(ctx, o, e.key) })
 	})
 	select {
 	case <-ctx.Done():
 		return fmt.Errorf("%s: stopped waiting for its download: %w", o.artifact, context.Cause(ctx))
 	case result := <-done:
-		return aboutThis(o.artifact, result.Err)
+		return aboutThis(o.artifact, rescue.Landed(result.Err))
 	}
 }
 

@@ -113,7 +113,12 @@ func (f *stream) granted(ctx context.Context) (io.ReadCloser, error) {
 	if !f.verified {
 		return nil, nil
 	}
-	return f.arrive(ctx)
+	opened, err := f.arrive(ctx)
+	if unread, ok := opened.(*arriving); ok { // the store opens it once more, and that takes the room
+		unread.claim.End()
+		return unread.ReadCloser, err
+	}
+	return opened, err
 }
 
 // arrive opens the content. What a registry has announced waits for room, and is on disk when the call returns; of anything else each byte counts from when

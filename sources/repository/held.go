@@ -45,11 +45,16 @@ const (
 // nobody waits the other way round.
 type rooms struct{ manifests, descriptors, sessions, transit *memory.Room }
 
-func newRooms() rooms {
-	return rooms{
+// newRooms returns empty rooms; for one person there is none for content.
+func newRooms(forOne bool) rooms {
+	own := rooms{
 		manifests: memory.NewRoom(manifestsRoom, memoryStep), descriptors: memory.NewRoom(descriptorsRoom, memoryStep),
-		sessions: memory.NewRoom(sessionsRoom, memoryStep), transit: memory.NewRoom(transitRoom, transitStep),
+		sessions: memory.NewRoom(sessionsRoom, memoryStep),
 	}
+	if !forOne {
+		own.transit = memory.NewRoom(transitRoom, transitStep)
+	}
+	return own
 }
 
 // manifestCost is how many bytes of memory a manifest of a size takes while it is read: its text, and twice its elements, each of which is decoded to

@@ -23,6 +23,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
@@ -118,7 +119,7 @@ func blocking(end <-chan struct{}) func() (*component.Descriptor, error) {
 func TestLargeDescriptorsOfANamespaceWaitForEachOther(t *testing.T) {
 	r := repositories(t, nil)
 	synctest.Test(t, func(t *testing.T) {
-		r.rooms = newRooms()
+		r.rooms = newRooms(false)
 		end := make(chan struct{})
 		for range 2 {
 			go func() { _, _ = r.withRoom(t.Context(), "busy", component.MaxDescriptor, blocking(end)) }()
@@ -218,7 +219,7 @@ func announced(r *Repositories, owner string, size int64, open func(context.Cont
 func TestContentOfANamespaceOnItsWayIsBounded(t *testing.T) {
 	r := repositories(t, nil)
 	synctest.Test(t, func(t *testing.T) {
-		r.rooms = newRooms()
+		r.rooms = newRooms(false)
 		end := make(chan struct{})
 		slow := func(context.Context) (io.ReadCloser, error) {
 			<-end
@@ -275,4 +276,19 @@ func TestAllContentOfAScopeIsOnTheWayInItsName(t *testing.T) {
 		require.NoError(t, err)
 		assert.Same(t, s.session.contents.r.rooms.transit, found.transit, name)
 	}
+}
+
+// TestContentInPartsTakesRoomOnce opens content of two layers to show that it may be had, and then to keep it.
+func TestContentInPartsTakesRoomOnce(t *testing.T) {
+	room := memory.NewRoom(4*transitStep, transitStep)
+	content := &stream{verified: true, size: 2 * transitStep, transit: room, owner: "n", open: func(context.Context) (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader("content")), nil
+	}}
+	shown, err := content.granted(t.Context())
+	require.NoError(t, err)
+	kept, err := content.arrive(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, kept.Close())
+	require.NoError(t, shown.Close())
+	assert.Zero(t, room.Held())
 }

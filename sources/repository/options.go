@@ -70,7 +70,8 @@ type Options struct {
 	Timeout time.Duration
 	// MaxDescriptor and MaxDownload limit the bytes of a descriptor and of a file from a web or Helm server.
 	MaxDescriptor, MaxDownload int64
-	// MaxContent limits the bytes of content from a registry, which is refused before it is downloaded; zero means what the Store accepts.
+	// MaxContent limits the bytes of content from a registry, which is refused before it is downloaded; zero means what the Store accepts. With more than that
+	// nothing is bounded that is on its way to the disk, as in a process for one person.
 	MaxContent int64
 	// Clock tells the time; nil means time.Now.
 	Clock func() time.Time
@@ -113,7 +114,7 @@ func New(o Options) (*Repositories, error) {
 		http:     &http.Client{Transport: o.Transport, CheckRedirect: checkRedirect},
 		versions: memory.Open[grantKey, *version](o.Memory, nil),
 		decoded:  memory.Open[decodedKey, *component.Descriptor](o.Memory, nil),
-		rooms:    newRooms(),
+		rooms:    newRooms(o.MaxContent > o.Store.MaxDownload()),
 	}, nil
 }
 

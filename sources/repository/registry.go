@@ -6,6 +6,7 @@ package repository
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
+	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 // place is one in a registry with the logins for it. The zero value is none.
@@ -99,17 +101,31 @@ func (o *registryOrigin) find(ctx context.Context, key component.Key) (*version,
 	if v := o.r.granted(o.owner, grant); v != nil {
 		return v, nil
 	}
-	done := o.r.flights.DoChan(fmt.Sprintf("%x %s", grant.fingerprint, grant.reference), func() (any, error) {
+	flight := fmt.Sprintf("%x %s", grant.fingerprint, grant.reference)
+	found, err := o.fly(ctx, flight, grant)
+	if errors.Is(err, ErrBusy) { // it may be another namespace that has too much at work
+		return o.fly(ctx, fmt.Sprintf("%s for %q", flight, o.owner), grant)
+	}
+	return found, err
+}
+
+// fly loads a version together with all who ask for the same flight.
+func (o *registryOrigin) fly(ctx context.Context, flight string, grant grantKey) (*version, error) {
+	done := o.r.flights.DoChan(flight, func() (found any, err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.r.options.Timeout)
 		defer cancel()
-		return o.load(ctx, grant)
+		err = rescue.Caught(func() error {
+			found, err = o.load(ctx, grant)
+			return err
+		})
+		return found, err
 	})
 	select {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("stopped waiting for the registry: %w", context.Cause(ctx))
 	case result := <-done:
-		if result.Err != nil {
-			return nil, result.Err
+		if err := rescue.Landed(result.Err); err != nil {
+			return nil, err
 		}
 		return result.Val.(*version), nil
 	}

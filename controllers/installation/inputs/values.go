@@ -44,6 +44,8 @@ func viewFailure(ctx context.Context, operation string, err, problem error, read
 		return again
 	}
 	switch {
+	case IsBusy(problem):
+		return fmt.Errorf("%w: %w", err, problem)
 	case reading:
 		return kit.Again(operation, "ContentNotRead", "%w", err)
 	case errors.Is(problem, oci.ErrUnauthorized):

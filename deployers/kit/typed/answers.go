@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 )
 
@@ -24,7 +25,7 @@ type answers struct{ next http.RoundTripper }
 // RoundTrip sends a request, and reads the answer before it is returned.
 func (a answers) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := a.next.RoundTrip(request)
-	if err != nil || response.StatusCode >= http.StatusMultipleChoices || isStream(request) {
+	if err != nil || response.StatusCode >= http.StatusMultipleChoices || isStream(request) || !ofObjects.MatchString(request.URL.Path) {
 		return response, err
 	}
 	if strings.Contains(response.Header.Get("Content-Type"), "protobuf") {
@@ -42,6 +43,9 @@ func (a answers) RoundTrip(request *http.Request) (*http.Response, error) {
 	response.Body = &readAlready{io.MultiReader(bytes.NewReader(document), ended{err}), response.Body}
 	return response, nil
 }
+
+// ofObjects are the paths of objects. Other answers, such as the version of the server, have no kind and become no object.
+var ofObjects = regexp.MustCompile(`/(api/v[0-9][^/]*|apis/[^/]+/v[0-9][^/]*)/`)
 
 // isStream reports whether an answer is read while it comes.
 func isStream(request *http.Request) bool {

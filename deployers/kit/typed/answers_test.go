@@ -4,6 +4,7 @@
 package typed
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -44,12 +45,15 @@ func TestAnswersThatMustNotBecomeGoTypesAreRefused(t *testing.T) {
 		"a kind without JSON": {answer: bomb, contentType: "application/vnd.kubernetes.protobuf", says: "something else than the JSON"},
 		"an error":            {answer: bomb, code: http.StatusNotFound},
 		"a log":               {answer: bomb, path: "/api/v1/namespaces/shop/pods/web/log"},
+		"an object named so":  {answer: bomb, path: "/api/v1/namespaces/shop/pods/version", says: "spec.overhead.cpu is a quantity"},
+		"a version":           {answer: `{"major":"1","gitCommit":"9edcffcde5595e8a5b1a35f88c421764e575afce"}`, path: "/version"},
+		"behind a proxy":      {answer: bomb, path: "/k8s/clusters/c/apis/apps/v1/deployments/web", says: "spec.overhead.cpu is a quantity"},
 		"a watch":             {answer: bomb, path: "/api/v1/namespaces/shop/pods?watch=true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sent := &body{Reader: strings.NewReader(tt.answer)}
 			next := &server{StatusCode: max(tt.code, http.StatusOK), Header: http.Header{"Content-Type": {tt.contentType}}, Body: sent}
-			request := httptest.NewRequest(http.MethodGet, "https://cluster.example"+tt.path, nil)
+			request := httptest.NewRequest(http.MethodGet, "https://cluster.example"+cmp.Or(tt.path, "/api/v1/namespaces/shop/pods/web"), nil)
 
 			response, err := Answers(next).RoundTrip(request)
 
@@ -72,7 +76,7 @@ func TestAnswersThatMustNotBecomeGoTypesAreRefused(t *testing.T) {
 func TestAnAnswerThatBreaksOffEndsAsItDid(t *testing.T) {
 	broken := errors.New("broken")
 	next := &server{StatusCode: http.StatusOK, Body: &body{Reader: io.MultiReader(strings.NewReader("half"), iotest.ErrReader(broken))}}
-	response, err := Answers(next).RoundTrip(httptest.NewRequest(http.MethodGet, "https://cluster.example", nil))
+	response, err := Answers(next).RoundTrip(httptest.NewRequest(http.MethodGet, "https://cluster.example/api/v1/pods/", nil))
 	require.NoError(t, err)
 	defer response.Body.Close()
 	read, err := io.ReadAll(response.Body)
