@@ -20,8 +20,8 @@ type TargetSyncSpec struct {
 	// targetToSourceName is the name of that Target. Default: the value of sourceNamespace.
 	// +optional
 	TargetToSourceName string `json:"targetToSourceName,omitempty"`
-	// secretNameExpression selects Secrets by name: a regular expression (RE2) of at most 2048 characters that matches anywhere in the name, for example
-	// ^prod-. * is all, empty none. One that repeats much is refused.
+	// secretNameExpression selects Secrets by name: a regular expression (RE2) of at most 2048 characters of ASCII, without \p and \x{, that matches anywhere in the
+	// name, for example ^prod-. * is all, empty none. One that repeats much is refused.
 	// +optional
 	SecretNameExpression string `json:"secretNameExpression,omitempty"`
 	// shootNameExpression selects Gardener Shoots by name in the same way; not beside secretNameExpression.

@@ -151,6 +151,7 @@ func (f *agentFlags) hostManager(config *agent.Configuration) (ctrl.Manager, err
 	options := f.managerOptions()
 	options.LeaderElection, options.Controller.MaxConcurrentReconciles = false, 1
 	options.Cache.ByObject, options.Cache.DefaultNamespaces = agent.CacheOptions(config), nil
+	target.CountByHost(own)
 	mgr, err := ctrl.NewManager(own, options)
 	if err != nil {
 		return nil, fmt.Errorf("create the manager: %w", err)

@@ -40,6 +40,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/metadataonly"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/panics"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
 
@@ -137,6 +138,7 @@ func (p *process) start(adjust func(*ctrl.Options, labels.Selector)) (ctrl.Manag
 		return nil, err
 	}
 	adjust(&options, selector)
+	target.CountByHost(restConfig)
 	mgr, err := ctrl.NewManager(restConfig, options)
 	if err != nil {
 		return nil, fmt.Errorf("create the manager: %w", err)

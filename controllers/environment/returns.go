@@ -54,7 +54,7 @@ func (r *Reconciler) workplaces(w *work) ([]string, error) {
 func (w *work) awaitReturn(namespace string, since absence) {
 	w.wakeIn(since.until.Sub(w.now))
 	w.problems = append(w.problems, kit.Wait(operation, reasonNamespaceReturns,
-		"namespace %s has refused deployer %s %d times and no longer does; it works there again at %s, or with the next change of it; annotate the Environment with %s to have it at once",
+		"namespace %s has refused deployer %s %d times and no longer does; it works there again at %s, or with the next change of it that takes no namespace away; annotate the Environment with %s to have it at once",
 		namespace, w.key.Registration, since.times, since.until.UTC().Format(time.RFC3339), meta.ReconcileRequestAnnotation))
 }
 

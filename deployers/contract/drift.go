@@ -22,7 +22,7 @@ import (
 type DriftDetector interface {
 	Planner
 	// DriftDetection returns what an item says about drift, of which only the mode is looked at; nil means the default. For a field driftDetection of
-	// spec.config return DriftDetectionIn(item.Spec.Configuration). It is called often and only looks at the item.
+	// spec.config return DriftModeIn(item.Spec.Configuration). It is called often and only looks at the item.
 	DriftDetection(item *v1alpha1.DeployItem) (*managedresource.DriftDetection, error)
 	// Deployed returns what the last job of an item has deployed, from what the status of the item records.
 	Deployed(item *v1alpha1.DeployItem) (Deployed, error)
@@ -76,9 +76,20 @@ type Drift struct {
 // IsDrifted reports whether the object was not as it was deployed.
 func (d *Drift) IsDrifted() bool { return d.Missing || len(d.Fields) > 0 }
 
-// DriftDetectionIn reads the mode in the field driftDetection of a configuration; nil when there is none. Errors name the field. What is ignored is
-// not part of it: it is asked for with each event of an item, and takes the time of everybody else's.
+// DriftDetectionIn reads the field driftDetection of a configuration; nil when there is none. Errors name the field.
 func DriftDetectionIn(config *runtime.RawExtension) (*managedresource.DriftDetection, error) {
+	var fields struct {
+		DriftDetection *managedresource.DriftDetection `json:"driftDetection"`
+	}
+	if err := decodeField(config, "driftDetection", &fields); err != nil {
+		return nil, err
+	}
+	return fields.DriftDetection, errors.Join(managedresource.ValidateDriftDetection("driftDetection", fields.DriftDetection)...)
+}
+
+// DriftModeIn reads the mode in the field driftDetection of a configuration; nil when there is no such field. Errors name the field. What is ignored is not
+// looked at: the mode is asked for with each event of an item, and expressions take the time of everybody else's.
+func DriftModeIn(config *runtime.RawExtension) (*managedresource.DriftDetection, error) {
 	var fields struct {
 		DriftDetection *struct {
 			Mode managedresource.DriftMode `json:"mode"`

@@ -27,13 +27,15 @@ func TestDriftDetectionIn(t *testing.T) {
 		`{"driftDetection":{"mode":"disabled"}}`: {managedresource.DriftDisabled, ""},
 	} {
 		t.Run(config, func(t *testing.T) {
-			detection, err := DriftDetectionIn(&runtime.RawExtension{Raw: []byte(config)})
-			if want.problem != "" {
-				require.ErrorContains(t, err, want.problem)
-				return
+			for _, read := range []func(*runtime.RawExtension) (*managedresource.DriftDetection, error){DriftDetectionIn, DriftModeIn} {
+				detection, err := read(&runtime.RawExtension{Raw: []byte(config)})
+				if want.problem != "" {
+					require.ErrorContains(t, err, want.problem)
+					continue
+				}
+				require.NoError(t, err)
+				assert.Equal(t, want.mode, detection.ModeOf())
 			}
-			require.NoError(t, err)
-			assert.Equal(t, want.mode, detection.ModeOf())
 		})
 	}
 }
@@ -41,7 +43,7 @@ func TestDriftDetectionIn(t *testing.T) {
 // TestEventsReadNoRulesOfDrift has an expression that nobody can compile: an event does not look at it.
 func TestEventsReadNoRulesOfDrift(t *testing.T) {
 	raw := `{"driftDetection":{"mode":"enabled","ignore":[{"paths":["/x"],"target":{"name":"("}}]}}`
-	detection, err := DriftDetectionIn(&runtime.RawExtension{Raw: []byte(raw)})
+	detection, err := DriftModeIn(&runtime.RawExtension{Raw: []byte(raw)})
 	require.NoError(t, err)
 	assert.Equal(t, managedresource.DriftEnabled, detection.ModeOf())
 	assert.Empty(t, detection.Ignore)

@@ -38,7 +38,7 @@ var _ contract.DriftDetector = &deployer{}
 
 // DriftDetection returns the field driftDetection of the configuration.
 func (d *deployer) DriftDetection(item *v1alpha1.DeployItem) (*managedresource.DriftDetection, error) {
-	return contract.DriftDetectionIn(item.Spec.Configuration)
+	return contract.DriftModeIn(item.Spec.Configuration)
 }
 
 // Deployed returns the inventory of the release, or the managed resources where there is none. Releases of jobs that recorded no inventory are

@@ -17,7 +17,7 @@ var _ contract.DriftDetector = &Deployer{}
 
 // DriftDetection returns the field driftDetection of the configuration.
 func (d *Deployer) DriftDetection(item *v1alpha1.DeployItem) (*managedresource.DriftDetection, error) {
-	return contract.DriftDetectionIn(item.Spec.Configuration)
+	return contract.DriftModeIn(item.Spec.Configuration)
 }
 
 // Deployed returns the managed resources.

@@ -90,7 +90,6 @@ func New(options Options) (*Clients, error) {
 	if options.Landscaper == nil {
 		return c, nil
 	}
-	guard.CountByHost(options.Landscaper)
 	var err error
 	if c.landscaper, err = client.New(options.Landscaper, client.Options{}); err != nil {
 		return nil, fmt.Errorf("connect to the landscaper cluster: %w", err)
@@ -101,6 +100,10 @@ func New(options Options) (*Clients, error) {
 	c.isOwn, err = accepts(c.self)
 	return c, err
 }
+
+// CountByHost gives the server of a configuration a label of its own in the metric rest_client_requests_total. All others have the same, since tenants choose
+// the hosts of Targets.
+func CountByHost(config *rest.Config) { guard.CountByHost(config) }
 
 // selfConnection keeps address and trust of the deployer's own connection and drops its credentials.
 func selfConnection(own *rest.Config) (*rest.Config, error) {

@@ -64,6 +64,9 @@ func Answered(asked managedresource.ResourceReference, live *unstructured.Unstru
 	if name := live.GetName(); asked.Name == "" && len(name) <= MaxName {
 		asked.Name = name
 	}
+	if live.GetNamespace() == "" { // its kind has none, whatever the manifest says
+		asked.Namespace = ""
+	}
 	return asked
 }
 

@@ -38,6 +38,12 @@ func TestOfAnAnswerOnlyWhatAnAPIServerGivesIsKept(t *testing.T) {
 	}
 }
 
+func TestAnObjectWithoutANamespaceIsKeptWithoutOne(t *testing.T) {
+	live := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": "a", "uid": "uid"}}}
+	asked := managedresource.ResourceReference{APIVersion: "v1", Kind: "Node", Namespace: "of the manifest", Name: "a"}
+	assert.Equal(t, managedresource.ResourceReference{APIVersion: "v1", Kind: "Node", Name: "a", UID: "uid"}, Answered(asked, live))
+}
+
 func TestAPanicOverOneOfManyObjectsGoesOnInWhoWaits(t *testing.T) {
 	worked := make([]bool, 3)
 	assert.Panics(t, func() {
