@@ -3,7 +3,7 @@
 
 // Package rescue keeps panics in goroutines of our own from ending the process for everybody: what these work on comes from tenants and from servers of
 // theirs, and a library may trip over it. Workers of controllers are rescued by controller-runtime; whoever starts a goroutine for one has its panic
-// carried to the worker.
+// carried to the worker. It promises nothing to others.
 package rescue
 
 import (
