@@ -5,21 +5,16 @@ package relay
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rsa"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/big"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -60,19 +55,24 @@ func ReadKeys(config *rest.Config, connection *http.Client) (func(context.Contex
 	}, nil
 }
 
-var signed = jwt.NewParser(jwt.WithValidMethods([]string{"RS256", "ES256", "ES384", "ES512"}), jwt.WithExpirationRequired(), jwt.WithLeeway(clocks))
+// methods are those by which API servers sign tokens.
+var methods = []jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.ES384, jose.ES512}
 
-// signedFor returns the user for whom the API server has signed a token, "" where that is not known.
-func (k *keys) signedFor(ctx context.Context, token string) string {
+// signedFor returns the user for whom the API server has signed a token that is not over, "" where that is not known.
+func (k *keys) signedFor(ctx context.Context, text string) string {
 	if k.read == nil {
 		return ""
 	}
-	claims := jwt.RegisteredClaims{}
-	_, err := signed.ParseWithClaims(token, &claims, func(parsed *jwt.Token) (any, error) {
-		id, _ := parsed.Header["kid"].(string)
-		return k.key(ctx, id)
-	})
+	token, err := jwt.ParseSigned(text, methods)
 	if err != nil {
+		return ""
+	}
+	key, err := k.key(ctx, token.Headers[0].KeyID) // it has one signature
+	if err != nil {
+		return ""
+	}
+	var claims jwt.Claims
+	if token.Claims(key, &claims) != nil || claims.Expiry == nil || claims.ValidateWithLeeway(jwt.Expected{Time: time.Now()}, clocks) != nil {
 		return ""
 	}
 	return claims.Subject
@@ -117,48 +117,25 @@ func (k *keys) refresh(ctx context.Context) {
 	ctrl.Log.WithName("relay").Error(err, "the keys of the landscaper cluster at /openid/v1/jwks cannot be read; unknown tokens are counted by their address")
 }
 
-// webKey is a public JSON Web Key.
-type webKey struct {
-	ID    string `json:"kid"`
-	Type  string `json:"kty"`
-	Curve string `json:"crv"`
-	N     octets `json:"n"`
-	E     octets `json:"e"`
-	X     octets `json:"x"`
-	Y     octets `json:"y"`
-}
-
-type octets []byte
-
-// UnmarshalText reads base64 for URLs.
-func (o *octets) UnmarshalText(text []byte) (err error) {
-	*o, err = base64.RawURLEncoding.DecodeString(string(text))
-	return err
-}
-
-var curves = map[string]elliptic.Curve{"P-256": elliptic.P256(), "P-384": elliptic.P384(), "P-521": elliptic.P521()}
-
-// parseKeys returns the keys of a JSON Web Key Set by their IDs, without those of kinds that sign no tokens of ServiceAccounts.
+// parseKeys returns the keys of a JSON Web Key Set (RFC 7517) by their IDs, without those of kinds that are not known.
 func parseKeys(raw []byte) (map[string]any, error) {
 	var set struct {
-		Keys []webKey `json:"keys"`
+		Keys []json.RawMessage `json:"keys"`
 	}
 	if err := json.Unmarshal(raw, &set); err != nil {
 		return nil, fmt.Errorf("read a JSON Web Key Set: %w", err)
 	}
 	known := map[string]any{}
 	for _, one := range set.Keys {
-		curve := curves[one.Curve]
-		switch {
-		case one.Type == "RSA":
-			known[one.ID] = &rsa.PublicKey{N: new(big.Int).SetBytes(one.N), E: int(new(big.Int).SetBytes(one.E).Int64())}
-		case one.Type == "EC" && curve != nil:
-			key, err := ecdsa.ParseUncompressedPublicKey(curve, slices.Concat([]byte{4}, one.X, one.Y))
-			if err != nil {
-				return nil, fmt.Errorf("read key %q of a JSON Web Key Set: %w", one.ID, err)
-			}
-			known[one.ID] = key
+		var key jose.JSONWebKey
+		err := json.Unmarshal(one, &key)
+		if errors.Is(err, jose.ErrUnsupportedKeyType) {
+			continue
 		}
+		if err != nil {
+			return nil, fmt.Errorf("read a key of a JSON Web Key Set: %w", err)
+		}
+		known[key.KeyID] = key.Key
 	}
 	return known, nil
 }

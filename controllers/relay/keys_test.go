@@ -13,12 +13,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/big"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -45,18 +46,9 @@ func (p *published) reader() *keys {
 
 func (p *published) set() []byte {
 	p.t.Helper()
-	text := base64.RawURLEncoding.EncodeToString
-	all := []map[string]string{{"kid": "other", "kty": "OKP", "crv": "Ed25519"}}
+	all := []any{map[string]string{"kid": "other", "kty": "of another kind"}}
 	for id, key := range p.keys {
-		switch key := key.(type) {
-		case *rsa.PublicKey:
-			all = append(all, map[string]string{"kid": id, "kty": "RSA", "n": text(key.N.Bytes()), "e": text(big.NewInt(int64(key.E)).Bytes())})
-		case *ecdsa.PublicKey:
-			point, err := key.Bytes()
-			require.NoError(p.t, err)
-			half := len(point) / 2
-			all = append(all, map[string]string{"kid": id, "kty": "EC", "crv": key.Params().Name, "x": text(point[1 : 1+half]), "y": text(point[1+half:])})
-		}
+		all = append(all, jose.JSONWebKey{Key: key, KeyID: id})
 	}
 	raw, err := json.Marshal(map[string]any{"keys": all})
 	require.NoError(p.t, err)
@@ -64,13 +56,26 @@ func (p *published) set() []byte {
 }
 
 // sign makes a token of the account.
-func sign(t *testing.T, method jwt.SigningMethod, id string, key any, expires time.Time) string {
+func sign(t *testing.T, method jose.SignatureAlgorithm, id string, key any, expires time.Time) string {
 	t.Helper()
-	token := jwt.NewWithClaims(method, jwt.RegisteredClaims{Subject: account, ExpiresAt: jwt.NewNumericDate(expires), NotBefore: jwt.NewNumericDate(time.Now())})
-	token.Header["kid"] = id
-	text, err := token.SignedString(key)
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: method, Key: jose.JSONWebKey{Key: key, KeyID: id}}, nil)
+	require.NoError(t, err)
+	claims := jwt.Claims{Subject: account, NotBefore: jwt.NewNumericDate(time.Now())}
+	if !expires.IsZero() {
+		claims.Expiry = jwt.NewNumericDate(expires)
+	}
+	text, err := jwt.Signed(signer).Claims(claims).Serialize()
 	require.NoError(t, err)
 	return text
+}
+
+// unsigned makes a token of the account that nobody has signed.
+func unsigned(t *testing.T, id string, expires time.Time) string {
+	t.Helper()
+	_, claims, found := strings.Cut(sign(t, jose.HS256, id, []byte(strings.Repeat("k", 32)), expires), ".")
+	require.True(t, found)
+	claims, _, _ = strings.Cut(claims, ".")
+	return base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","kid":"`+id+`"}`)) + "." + claims + "."
 }
 
 func curveKey(t *testing.T, curve elliptic.Curve) *ecdsa.PrivateKey {
@@ -90,15 +95,16 @@ func TestTokensThatTheAPIServerHasSigned(t *testing.T) {
 		token string
 		want  string
 	}{
-		"RSA":                   {sign(t, jwt.SigningMethodRS256, "long", long, later), account},
-		"a curve":               {sign(t, jwt.SigningMethodES256, "short", short, later), account},
-		"another curve":         {sign(t, jwt.SigningMethodES512, "large", large, later), account},
-		"by a stranger":         {sign(t, jwt.SigningMethodES256, "short", stranger, later), ""},
-		"an unknown key":        {sign(t, jwt.SigningMethodES256, "stranger", stranger, later), ""},
-		"another method":        {sign(t, jwt.SigningMethodHS256, "long", long.N.Bytes(), later), ""},
-		"no signature":          {sign(t, jwt.SigningMethodNone, "long", jwt.UnsafeAllowNoneSignatureType, later), ""},
-		"over":                  {sign(t, jwt.SigningMethodES256, "short", short, time.Now().Add(-time.Hour)), ""},
-		"a key of no such kind": {sign(t, jwt.SigningMethodES256, "other", stranger, later), ""},
+		"RSA":                   {sign(t, jose.RS256, "long", long, later), account},
+		"a curve":               {sign(t, jose.ES256, "short", short, later), account},
+		"another curve":         {sign(t, jose.ES512, "large", large, later), account},
+		"by a stranger":         {sign(t, jose.ES256, "short", stranger, later), ""},
+		"an unknown key":        {sign(t, jose.ES256, "stranger", stranger, later), ""},
+		"another method":        {sign(t, jose.HS256, "long", long.N.Bytes(), later), ""},
+		"no signature":          {unsigned(t, "long", later), ""},
+		"without an end":        {sign(t, jose.ES256, "short", short, time.Time{}), ""},
+		"over":                  {sign(t, jose.ES256, "short", short, time.Now().Add(-time.Hour)), ""},
+		"a key of no such kind": {sign(t, jose.ES256, "other", stranger, later), ""},
 		"no token":              {"a.b.c", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,27 +120,27 @@ func TestKeysAreReadAtAPace(t *testing.T) {
 		keys := set.reader()
 		later := time.Now().Add(time.Hour)
 		for i := range 10 {
-			assert.Empty(t, keys.signedFor(t.Context(), sign(t, jwt.SigningMethodES256, fmt.Sprint("made-up-", i), second, later)))
+			assert.Empty(t, keys.signedFor(t.Context(), sign(t, jose.ES256, fmt.Sprint("made-up-", i), second, later)))
 		}
-		assert.Equal(t, account, keys.signedFor(t.Context(), sign(t, jwt.SigningMethodES256, "first", first, later)))
+		assert.Equal(t, account, keys.signedFor(t.Context(), sign(t, jose.ES256, "first", first, later)))
 		assert.Equal(t, 1, set.read)
 
 		set.keys["second"] = &second.PublicKey
 		time.Sleep(keysPeriod)
-		assert.Equal(t, account, keys.signedFor(t.Context(), sign(t, jwt.SigningMethodES256, "second", second, later)), "a new key")
+		assert.Equal(t, account, keys.signedFor(t.Context(), sign(t, jose.ES256, "second", second, later)), "a new key")
 		assert.Equal(t, 2, set.read)
 
 		set.err = errors.New("no answer")
 		time.Sleep(keysPeriod)
-		assert.Empty(t, keys.signedFor(t.Context(), sign(t, jwt.SigningMethodES256, "third", second, later)))
-		assert.Equal(t, account, keys.signedFor(t.Context(), sign(t, jwt.SigningMethodES256, "second", second, later)), "what is known stays")
+		assert.Empty(t, keys.signedFor(t.Context(), sign(t, jose.ES256, "third", second, later)))
+		assert.Equal(t, account, keys.signedFor(t.Context(), sign(t, jose.ES256, "second", second, later)), "what is known stays")
 	})
 }
 
 func TestWhoGoesAwayKeepsNoKeysFromOthers(t *testing.T) {
 	key := curveKey(t, elliptic.P256())
 	set := &published{t: t, keys: map[string]any{"first": &key.PublicKey}}
-	keys, token := set.reader(), sign(t, jwt.SigningMethodES256, "first", key, time.Now().Add(time.Hour))
+	keys, token := set.reader(), sign(t, jose.ES256, "first", key, time.Now().Add(time.Hour))
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	keys.signedFor(gone, token)

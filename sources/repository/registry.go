@@ -102,15 +102,15 @@ func (o *registryOrigin) find(ctx context.Context, key component.Key) (*version,
 		return v, nil
 	}
 	flight := fmt.Sprintf("%x %s", grant.fingerprint, grant.reference)
-	found, err := o.fly(ctx, flight, grant)
-	if errors.Is(err, ErrBusy) { // it may be another namespace that has too much at work
-		return o.fly(ctx, fmt.Sprintf("%s for %q", flight, o.owner), grant)
+	found, isShared, err := o.fly(ctx, flight, grant)
+	if isShared && errors.Is(err, ErrBusy) { // it may be another namespace that has too much at work
+		found, _, err = o.fly(ctx, fmt.Sprintf("%s for %q", flight, o.owner), grant)
 	}
 	return found, err
 }
 
-// fly loads a version together with all who ask for the same flight.
-func (o *registryOrigin) fly(ctx context.Context, flight string, grant grantKey) (*version, error) {
+// fly loads a version together with all who ask for the same flight, and reports whether there were others.
+func (o *registryOrigin) fly(ctx context.Context, flight string, grant grantKey) (_ *version, isShared bool, _ error) {
 	done := o.r.flights.DoChan(flight, func() (found any, err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.r.options.Timeout)
 		defer cancel()
@@ -122,12 +122,12 @@ func (o *registryOrigin) fly(ctx context.Context, flight string, grant grantKey)
 	})
 	select {
 	case <-ctx.Done():
-		return nil, fmt.Errorf("stopped waiting for the registry: %w", context.Cause(ctx))
+		return nil, false, fmt.Errorf("stopped waiting for the registry: %w", context.Cause(ctx))
 	case result := <-done:
 		if err := rescue.Landed(result.Err); err != nil {
-			return nil, err
+			return nil, result.Shared, err
 		}
-		return result.Val.(*version), nil
+		return result.Val.(*version), result.Shared, nil
 	}
 }
 
