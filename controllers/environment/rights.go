@@ -176,8 +176,8 @@ func (r rights) bind(ctx context.Context, w *work, binding client.Object) error 
 	return nil // the cache is about to show it
 }
 
-// useless says that a binding keeps the place of that of a deployer and gives it no rights. Whoever owns a namespace can make one, with labels and all, and
-// keep it by finalizers.
+// useless returns the error for a binding that has the name of that of a deployer and gives it no rights. The owner of a namespace can create one with the
+// same labels, and keep it with finalizers.
 func useless(existing client.Object) error {
 	if existing.GetNamespace() == "" {
 		return kit.Wait(operation, kit.ReasonDeleting, "ClusterRoleBinding %s gives the deployer no rights and is not gone yet; it is made again then",

@@ -13,7 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// mostUses is how often a client of the library is used. It keeps each kind that it was ever used for, and a server may have them without end.
+// mostUses is for how many requests one client of controller-runtime is used. It caches each kind that it was used for and forgets none, and a server may have
+// any number of kinds.
 const mostUses = 100
 
 // boundClient learns the kind of an object within the context of the call, which the client underneath does not do.
@@ -33,7 +34,7 @@ func newBoundClient(mapper *boundMapper, renew func() (client.Client, error)) (*
 	return &boundClient{Client: first, mapper: mapper, renew: renew, current: first}, err
 }
 
-// knowing asks for the kind of an object, and returns the client to use for it.
+// knowing learns the kind of an object within ctx, and returns the client to use for it.
 func (c *boundClient) knowing(ctx context.Context, object runtime.Object) (client.Client, error) {
 	if gvk, err := apiutil.GVKForObject(object, c.Scheme()); err == nil {
 		kind := gvk.GroupKind()

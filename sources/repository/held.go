@@ -20,7 +20,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
-// ErrBusy is inside the error about work for which others leave no room now. It says nothing about the work itself.
+// ErrBusy is wrapped by errors that say that other calls use all the memory or disk that there is for such work at the moment. The work itself may be fine.
 var ErrBusy = errors.New("no room now")
 
 func busy(subject string) error {
@@ -41,17 +41,17 @@ const (
 	transitPatience = 10 * time.Second
 )
 
-// rooms bound what is at work at a time, for each namespace and for the process. Who waits for one of the descriptors may have some of the manifests, and
-// nobody waits the other way round.
+// rooms bound what is in memory or on its way at a time, for each namespace and for the process. To avoid deadlocks a caller may hold room for manifests while
+// it waits for room for descriptors, and never the reverse.
 type rooms struct{ manifests, descriptors, sessions, transit *memory.Room }
 
-// newRooms returns empty rooms; for one person there is none for content.
-func newRooms(forOne bool) rooms {
+// newRooms returns empty rooms. With unbounded transit there is none for content on its way to the disk.
+func newRooms(unboundedTransit bool) rooms {
 	own := rooms{
 		manifests: memory.NewRoom(manifestsRoom, memoryStep), descriptors: memory.NewRoom(descriptorsRoom, memoryStep),
 		sessions: memory.NewRoom(sessionsRoom, memoryStep),
 	}
-	if !forOne {
+	if !unboundedTransit {
 		own.transit = memory.NewRoom(transitRoom, transitStep)
 	}
 	return own

@@ -71,7 +71,7 @@ type Options struct {
 	// MaxDescriptor and MaxDownload limit the bytes of a descriptor and of a file from a web or Helm server.
 	MaxDescriptor, MaxDownload int64
 	// MaxContent limits the bytes of content from a registry, which is refused before it is downloaded; zero means what the Store accepts. With more than that
-	// nothing is bounded that is on its way to the disk, as in a process for one person.
+	// the content on its way to the disk has no limit together, as in a command line for one user.
 	MaxContent int64
 	// Clock tells the time; nil means time.Now.
 	Clock func() time.Time

@@ -102,15 +102,15 @@ func (o *registryOrigin) find(ctx context.Context, key component.Key) (*version,
 		return v, nil
 	}
 	flight := fmt.Sprintf("%x %s", grant.fingerprint, grant.reference)
-	found, isShared, err := o.fly(ctx, flight, grant)
+	found, isShared, err := o.loadShared(ctx, flight, grant)
 	if isShared && errors.Is(err, ErrBusy) { // it may be another namespace that has too much at work
-		found, _, err = o.fly(ctx, fmt.Sprintf("%s for %q", flight, o.owner), grant)
+		found, _, err = o.loadShared(ctx, fmt.Sprintf("%s for %q", flight, o.owner), grant)
 	}
 	return found, err
 }
 
-// fly loads a version together with all who ask for the same flight, and reports whether there were others.
-func (o *registryOrigin) fly(ctx context.Context, flight string, grant grantKey) (_ *version, isShared bool, _ error) {
+// loadShared loads a version once for all concurrent callers with the same flight, and reports whether there were others.
+func (o *registryOrigin) loadShared(ctx context.Context, flight string, grant grantKey) (_ *version, isShared bool, _ error) {
 	done := o.r.flights.DoChan(flight, func() (found any, err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.r.options.Timeout)
 		defer cancel()

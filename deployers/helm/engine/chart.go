@@ -87,7 +87,7 @@ func (e *Engine) sizeOf(owner, digest string) (int64, bool) {
 	return int64(cached.packed.Size()), true
 }
 
-// IsCached reports whether a chart is cached, for a tenant who asks elsewhere whether it has changed. It may be gone when he knows.
+// IsCached reports whether a chart is cached, for a tenant who asks elsewhere whether it has changed. The cache may have let it go by the time the tenant knows.
 func (e *Engine) IsCached(owner, digest string) bool {
 	_, ok := e.sizeOf(owner, digest)
 	return ok

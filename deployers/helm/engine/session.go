@@ -47,7 +47,7 @@ type session struct {
 type sessionKey struct{}
 
 // Session returns a context for one call for a DeployItem of a tenant, and the function that ends it. What the call reads of records and charts counts for
-// the tenant to the end: while he has as much in memory as he may, it waits for other calls of his, and fails with ErrRecordsBusy or ErrChartsBusy after ten
+// the tenant to the end: while the tenant has as much in memory as allowed, it waits for other calls of the same tenant, and fails with ErrRecordsBusy or ErrChartsBusy after ten
 // seconds.
 func (e *Engine) Session(ctx context.Context, tenant string) (context.Context, func()) {
 	s := &session{tenant: tenant, records: e.room.Claim(tenant), charts: e.inUse, reading: e.inUse.room.Claim(tenant)}

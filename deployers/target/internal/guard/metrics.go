@@ -12,7 +12,7 @@ import (
 	_ "sigs.k8s.io/controller-runtime/pkg/metrics" // registers the metric that is replaced here
 )
 
-// otherHost is the label of all hosts that tenants may have chosen: each label is kept for ever, and one that is no UTF-8 ends the process.
+// otherHost is the label for all hosts that tenants may have chosen: Prometheus clients never forget a label, and panic at one that is not UTF-8.
 const otherHost = "target"
 
 // results counts requests of all Kubernetes clients of the process by code, method and host.
