@@ -46,9 +46,7 @@ func (c checked) obtain(claim *Claim, get func(context.Context) ([]stored, error
 			return nil, err
 		}
 		claim.giveBack(0)
-		if c.bound.Waits != nil {
-			c.bound.Waits()
-		}
+		c.bound.waits()
 		if err := claim.wait(c.bound.Context, asked.needs); err != nil {
 			return nil, err
 		}

@@ -68,7 +68,7 @@ func TestListsOfRecordsAreBoundedTogether(t *testing.T) {
 	t.Cleanup(server.Close)
 	room := NewRoom()
 	before := inMemory()
-	unpacking.Lock()
+	room.turns.unpacking <- struct{}{}
 	var all sync.WaitGroup
 	var read atomic.Int32
 	for i := range calls {
@@ -96,7 +96,7 @@ func TestListsOfRecordsAreBoundedTogether(t *testing.T) {
 		most = max(most, inMemory()-before)
 		time.Sleep(50 * time.Millisecond) // what was answered is received and kept in the meantime
 	}
-	unpacking.Unlock()
+	<-room.turns.unpacking
 	all.Wait()
 	t.Logf("%d calls with answers of %d MiB held %d MiB", calls, len(answer)>>20, most>>20)
 	assert.Less(t, most, int64(answersRoom), "an answer counts twice")

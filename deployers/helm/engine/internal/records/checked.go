@@ -61,6 +61,12 @@ type Bound struct {
 	Waits func()
 }
 
+func (b Bound) waits() {
+	if b.Waits != nil {
+		b.Waits()
+	}
+}
+
 // keeper has the records of a namespace as they are stored.
 type keeper interface {
 	get(ctx context.Context, name string) (stored, error)
@@ -157,9 +163,7 @@ func (c checked) readWithRoom(limit int, get func(context.Context) ([]stored, er
 	}
 	all = nil
 	answers.giveBack(0)
-	if c.bound.Waits != nil {
-		c.bound.Waits()
-	}
+	c.bound.waits()
 	if err := c.bound.Claim.wait(c.bound.Context, cost); err != nil {
 		return nil, err
 	}
@@ -185,7 +189,11 @@ func (c checked) readAll(all []stored, limit int) ([]*release.Release, error) {
 // costOf returns what records cost, without having them in memory.
 func (c checked) costOf(all []stored, limit int) (spent int, err error) {
 	for _, one := range all {
-		if err := measureRecord(one.packed, min(maxRecord, limit-spent), &spent, c.bound.Claim); err != nil {
+		err := measureRecord(one.packed, min(maxRecord, limit-spent), &spent, c.bound)
+		switch {
+		case errors.Is(err, errNoTurn):
+			return 0, err
+		case err != nil:
 			return 0, c.about(one, err)
 		}
 	}
@@ -203,8 +211,8 @@ func (c checked) Delete(key string) (*release.Release, error) {
 
 // read reads a record. What it costs comes to spent, which may not get beyond limit.
 func (c checked) read(one stored, limit int, spent *int) (*release.Release, error) {
-	rel, err := readRecord(one.packed, min(maxRecord, limit-*spent), spent, c.bound.Claim)
-	if errors.Is(err, ErrBusy) {
+	rel, err := readRecord(one.packed, min(maxRecord, limit-*spent), spent, c.bound)
+	if errors.Is(err, ErrBusy) || errors.Is(err, errNoTurn) {
 		return nil, err
 	}
 	if err != nil {
@@ -220,7 +228,7 @@ func (c checked) about(one stored, err error) error {
 var errRecordTooLarge = fmt.Errorf("the records of a release unpack to more than %d MiB each or %d MiB together", maxRecord>>20, maxRecords>>20)
 
 // readRecord reads a record. Nobody waits with a small one, as almost all are.
-func readRecord(packed []byte, limit int, spent *int, claim *Claim) (*release.Release, error) {
+func readRecord(packed []byte, limit int, spent *int, bound Bound) (*release.Release, error) {
 	if len(packed) <= smallRecords {
 		rel, cost, err := decodeRecord(packed, min(limit, smallRecords), 0, nil)
 		if !errors.Is(err, errRecordTooLarge) {
@@ -228,8 +236,12 @@ func readRecord(packed []byte, limit int, spent *int, claim *Claim) (*release.Re
 			return rel, err
 		}
 	}
-	defer claim.takeTurn()()
-	rel, cost, err := decodeRecord(packed, limit, *spent, claim)
+	end, err := bound.takeTurn()
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	rel, cost, err := decodeRecord(packed, limit, *spent, bound.Claim)
 	*spent += cost
 	return rel, err
 }
@@ -268,8 +280,12 @@ func decode(packed []byte, size int, rel *release.Release) error {
 }
 
 // measureRecord adds to spent what a record costs.
-func measureRecord(packed []byte, limit int, spent *int, claim *Claim) error {
-	defer claim.takeTurn()()
+func measureRecord(packed []byte, limit int, spent *int, bound Bound) error {
+	end, err := bound.takeTurn()
+	if err != nil {
+		return err
+	}
+	defer end()
 	_, cost, err := measure(packed, limit)
 	*spent += cost
 	return err

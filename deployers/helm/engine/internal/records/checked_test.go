@@ -49,7 +49,7 @@ func TestARecordTakesNoMoreThanItCosts(t *testing.T) {
 			record, spent := packed(t, text), 0
 			before := inUse()
 
-			rel, err := readRecord(record, maxRecord, &spent, nil)
+			rel, err := readRecord(record, maxRecord, &spent, Bound{})
 
 			require.NoError(t, err)
 			assert.Less(t, inUse()-before, spent+1<<20)
@@ -69,7 +69,7 @@ func TestARecordIsMeasuredBeforeItIsHeld(t *testing.T) {
 			record := packed(t, `{"info":{"status":"deployed"},"config":{"a":"`+strings.Repeat("x", tt.size)+`"}}`)
 			before := allocated()
 
-			_, err := readRecord(record, maxRecord, new(int), nil)
+			_, err := readRecord(record, maxRecord, new(int), Bound{})
 
 			assert.Less(t, allocated()-before, tt.most)
 			assert.Equal(t, tt.size < maxRecord, err == nil, "%v", err)
@@ -111,7 +111,7 @@ func TestManifestsOfARecordAreAffordable(t *testing.T) {
 			text, err := json.Marshal(tt.rel)
 			require.NoError(t, err)
 
-			_, err = readRecord(packed(t, string(text)), maxRecord, new(int), nil)
+			_, err = readRecord(packed(t, string(text)), maxRecord, new(int), Bound{})
 
 			if tt.says == "" {
 				require.NoError(t, err)
@@ -126,7 +126,7 @@ func TestTextsOfARecordCostNoMoreThanTheirBytes(t *testing.T) {
 	text := `{"info":{"status":"deployed"},"manifest":"` + strings.Repeat(`{\"a\":[1,2]},\\`, 1<<14) + `"}`
 	spent := 0
 
-	rel, err := readRecord(packed(t, text), maxRecord, &spent, nil)
+	rel, err := readRecord(packed(t, text), maxRecord, &spent, Bound{})
 
 	require.NoError(t, err)
 	assert.Less(t, spent, len(text)+10*objectCost)

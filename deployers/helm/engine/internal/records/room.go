@@ -30,12 +30,12 @@ var ErrBusy = errors.New("its records are large, and other calls have as many re
 type Room struct {
 	// unpacked is for records that are read, answers for them as they came, before that.
 	unpacked, answers *memory.Room
-	turns             turns
+	turns             *turns
 }
 
 // NewRoom returns an empty Room.
 func NewRoom() *Room {
-	return &Room{unpacked: memory.NewRoom(processRoom, roomStep), answers: memory.NewRoom(answersRoom, roomStep)}
+	return &Room{unpacked: memory.NewRoom(processRoom, roomStep), answers: memory.NewRoom(answersRoom, roomStep), turns: newTurns()}
 }
 
 // Claim is what one call has in memory: as much as the largest history that it has read. Nil is one without limit.

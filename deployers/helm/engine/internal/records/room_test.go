@@ -78,9 +78,9 @@ func TestNothingIsLeftOfClaims(t *testing.T) {
 func TestMeasuringARecordFindsWhatReadingItCosts(t *testing.T) {
 	record := packed(t, `{"info":{"status":"deployed"},"hooks":[{},{},{}]}`)
 	measured, spent := 0, 0
-	require.NoError(t, measureRecord(record, maxRecord, &measured, nil))
-	_, err := readRecord(record, maxRecord, &spent, nil)
+	require.NoError(t, measureRecord(record, maxRecord, &measured, Bound{}))
+	_, err := readRecord(record, maxRecord, &spent, Bound{})
 	require.NoError(t, err)
 	assert.Equal(t, spent, measured)
-	assert.ErrorIs(t, measureRecord(record, spent-1, new(int), nil), errRecordTooLarge)
+	assert.ErrorIs(t, measureRecord(record, spent-1, new(int), Bound{}), errRecordTooLarge)
 }

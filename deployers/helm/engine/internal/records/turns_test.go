@@ -4,11 +4,10 @@
 package records
 
 import (
-	"runtime"
+	"context"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -16,61 +15,89 @@ import (
 )
 
 func TestNobodyWaitsWithASmallRecord(t *testing.T) {
-	record := packed(t, `{"info":{"status":"deployed"}}`)
-	unpacking.Lock() // somebody unpacks a large one
-	defer unpacking.Unlock()
-	read := make(chan error, 1)
-	go func() {
-		spent := 0
-		_, err := readRecord(record, maxRecord, &spent, NewRoom().Claim("calm"))
-		read <- err
-	}()
-	select {
-	case err := <-read:
+	synctest.Test(t, func(t *testing.T) {
+		record, room := packed(t, `{"info":{"status":"deployed"}}`), NewRoom()
+		end, err := boundOf(t, room, "calm").takeTurn() // of a large one
 		require.NoError(t, err)
-	case <-time.After(10 * time.Second):
-		t.Fatal("it waits for the large record of another")
-	}
+		_, err = readRecord(record, maxRecord, new(int), boundOf(t, room, "calm"))
+		require.NoError(t, err)
+		end()
+	})
 }
 
 // TestLargeRecordsOfOneOwnerAreInNobodysWay has one owner unpack many when another comes.
 func TestLargeRecordsOfOneOwnerAreInNobodysWay(t *testing.T) {
-	const many = 20
-	room := NewRoom()
-	var all sync.WaitGroup
-	var ended atomic.Int32
-	unpacking.Lock()
-	for range many {
-		all.Go(func() {
-			defer room.Claim("busy").takeTurn()()
-			time.Sleep(20 * time.Millisecond)
-			ended.Add(1)
-		})
-	}
-	await := func(waiting int) {
-		require.Eventually(t, func() bool { return waitingForTurns() == waiting }, time.Minute, time.Millisecond)
-	}
-	await(many)
-	var earlier int32
-	all.Go(func() {
-		defer room.Claim("calm").takeTurn()()
-		earlier = ended.Load()
+	synctest.Test(t, func(t *testing.T) {
+		const many, length = 20, 20 * time.Millisecond
+		room := NewRoom()
+		for range many {
+			go func() {
+				end, err := boundOf(t, room, "busy").takeTurn()
+				assert.NoError(t, err)
+				time.Sleep(length)
+				end()
+			}()
+		}
+		synctest.Wait()
+		began := time.Now()
+		end, err := boundOf(t, room, "calm").takeTurn()
+		require.NoError(t, err)
+		assert.LessOrEqual(t, time.Since(began), 2*length, "others of the busy one had their turn before")
+		end()
+		time.Sleep(many*length + time.Duration(float64(atOnce)/share))
+		assert.Empty(t, room.turns.owners)
 	})
-	await(many + 1)
-	unpacking.Unlock()
-	all.Wait()
-	assert.LessOrEqual(t, earlier, int32(3), "others of the busy one had their turn before")
-	assert.Empty(t, room.turns.owners)
 }
 
-// waitingForTurns counts the goroutines that are halted until they may unpack.
-func waitingForTurns() (waiting int) {
-	stacks := make([]byte, 1<<20)
-	stacks = stacks[:runtime.Stack(stacks, true)]
-	for stack := range strings.SplitSeq(string(stacks), "\n\n") {
-		if strings.Contains(stack, " [sync.Mutex.Lock") && strings.Contains(stack, ".takeTurn(") {
-			waiting++
+// TestLargeRecordsOfAnOwnerTakeTheirShareOfTime unpacks so many that what may be taken at once has been taken.
+func TestLargeRecordsOfAnOwnerTakeTheirShareOfTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		room := NewRoom()
+		took := func(owner string, length time.Duration) time.Duration {
+			began := time.Now()
+			end, err := boundOf(t, room, owner).takeTurn()
+			require.NoError(t, err)
+			time.Sleep(length)
+			end()
+			return time.Since(began)
 		}
-	}
-	return waiting
+		assert.Equal(t, atOnce+4*time.Second, took("busy", atOnce+4*time.Second))
+		assert.Equal(t, time.Second, took("calm", time.Second), "what another one takes is nothing to it")
+		assert.InDelta(t, (16 * time.Second).Seconds(), took("busy", time.Second).Seconds(), 0.1)
+		ended, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		cancel()
+		_, err := Bound{Context: ended, Claim: room.Claim("busy")}.takeTurn()
+		require.ErrorIs(t, err, errNoTurn)
+		assert.ErrorIs(t, err, context.Canceled)
+		time.Sleep(time.Minute)
+		assert.Empty(t, room.turns.owners)
+		assert.Equal(t, atOnce, took("busy", atOnce))
+	})
+}
+
+// TestACallThatEndsWaitsForNoTurn ends it while another one of its owner has the turn.
+func TestACallThatEndsWaitsForNoTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		room := NewRoom()
+		end, err := boundOf(t, room, "busy").takeTurn()
+		require.NoError(t, err)
+		ended, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		kept := checked{bound: Bound{Context: ended, Claim: room.Claim("busy")}, kept: inSecrets{}}
+		large := stored{name: "large", packed: packed(t, `{"info":{"status":"deployed"},"manifest":"`+strings.Repeat("x", 2*smallRecords)+`"}`)}
+		_, err = kept.readAll([]stored{large}, maxRecords)
+		require.ErrorIs(t, err, errNoTurn)
+		assert.NotContains(t, err.Error(), "delete it", "nothing is wrong with the record")
+		_, err = kept.costOf([]stored{large}, maxRecords)
+		assert.NotContains(t, err.Error(), "delete it")
+		end()
+		_, err = checked{bound: boundOf(t, room, "busy")}.readAll([]stored{large}, maxRecords)
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+	})
+}
+
+func boundOf(t *testing.T, room *Room, owner string) Bound {
+	return Bound{Context: t.Context(), Claim: room.Claim(owner)}
 }
