@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
 )
 
 // mostUses is for how many requests one client of controller-runtime is used. It caches each kind that it was used for and forgets none, and a server may have
@@ -21,7 +23,9 @@ const mostUses = 100
 type boundClient struct {
 	client.Client
 	mapper *boundMapper
-	renew  func() (client.Client, error)
+	// lists is what lists keep to; nil for nothing.
+	lists *guard.Pace
+	renew func() (client.Client, error)
 
 	mu      sync.Mutex
 	current client.Client
@@ -29,9 +33,9 @@ type boundClient struct {
 }
 
 // newBoundClient returns a client that works with what renew returns.
-func newBoundClient(mapper *boundMapper, renew func() (client.Client, error)) (*boundClient, error) {
+func newBoundClient(mapper *boundMapper, lists *guard.Pace, renew func() (client.Client, error)) (*boundClient, error) {
 	first, err := renew()
-	return &boundClient{Client: first, mapper: mapper, renew: renew, current: first}, err
+	return &boundClient{Client: first, mapper: mapper, lists: lists, renew: renew, current: first}, err
 }
 
 // knowing learns the kind of an object within ctx, and returns the client to use for it.
@@ -66,13 +70,13 @@ func (c *boundClient) Get(ctx context.Context, key client.ObjectKey, object clie
 	return using.Get(ctx, key, object, options...)
 }
 
-// List reads objects.
+// List reads objects, as soon as the lists that the namespace has read before allow it.
 func (c *boundClient) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	using, err := c.knowing(ctx, list)
 	if err != nil {
 		return err
 	}
-	return using.List(ctx, list, options...)
+	return using.List(guard.WithPace(ctx, c.lists), list, options...)
 }
 
 // Create creates an object.

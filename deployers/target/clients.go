@@ -135,9 +135,10 @@ func (c *Clients) Open(ctx context.Context, cache, live client.Reader, namespace
 	return cluster, connection.bind(cluster, target.Namespace, c.pacesOf(target.Namespace))
 }
 
-// paces are what requests for one namespace keep to: those of watches, and the questions for the kinds of clusters. Jobs wait for no watch.
+// paces are what requests for one namespace keep to: those of watches, the questions for the kinds of clusters, and the lists of jobs. Jobs wait for no
+// watch.
 type paces struct {
-	watches, kinds *guard.Pace
+	watches, kinds, lists *guard.Pace
 }
 
 func (c *Clients) pacesOf(namespace string) paces {
@@ -146,7 +147,10 @@ func (c *Clients) pacesOf(namespace string) paces {
 	if known, ok := c.paces.Get(namespace); ok {
 		return known.(paces)
 	}
-	fresh := paces{watches: guard.NewPace(guard.PaceRate, guard.PaceBurst), kinds: guard.NewPace(guard.KindsRate, guard.KindsBurst)}
+	fresh := paces{
+		watches: guard.NewPace(guard.PaceRate, guard.PaceBurst), kinds: guard.NewPace(guard.KindsRate, guard.KindsBurst),
+		lists: guard.NewOpenPace(guard.ListsRate, guard.ListsBurst),
+	}
 	c.paces.Add(namespace, fresh)
 	return fresh
 }

@@ -30,7 +30,7 @@ type connection struct {
 // bind gives cluster, which is a copy of that of the connection, a mapper and a client whose questions count for a namespace and keep to its paces.
 func (c *connection) bind(cluster *Cluster, namespace string, paces paces) error {
 	mapper := &boundMapper{kinds: c.kinds, owner: namespace, pace: paces.kinds, ctx: context.Background()}
-	bound, err := newBoundClient(mapper, func() (client.Client, error) {
+	bound, err := newBoundClient(mapper, paces.lists, func() (client.Client, error) {
 		return client.New(c.cluster.Config, client.Options{HTTPClient: c.http, Mapper: mapper})
 	})
 	if err != nil {

@@ -4,9 +4,15 @@
 package target
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -130,4 +136,33 @@ func TestWhatFollowsMetadataLearnsOfAnotherBeginning(t *testing.T) {
 			assert.Equal(t, tc.err, err != nil, "%v", err)
 		})
 	}
+}
+
+// One namespace has read more of lists than it may for now, and waits; another one does not.
+func TestListsWaitForTheirNamespaceAlone(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/api/v1" {
+			_, _ = io.WriteString(w, `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "v1",
+				"resources": [{"name": "secrets", "kind": "Secret", "namespaced": true, "verbs": ["get", "list"]}]}`)
+			return
+		}
+		_, _ = fmt.Fprintf(w, `{"kind": "SecretList", "apiVersion": "v1", "metadata": {}, "items": [{"metadata": {"name": %q}}]}`, strings.Repeat("x", 1<<10))
+	}))
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	clients, err := New(Options{})
+	require.NoError(t, err)
+	clients.paces.Add("busy", paces{lists: guard.NewOpenPace(1, 1<<10)})
+	list := func(namespace string) error {
+		cluster, err := clients.OpenKubeconfig(namespace, kubeconfigOf(server, server.URL, ""))
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		return cluster.Client.List(ctx, &corev1.SecretList{})
+	}
+	require.NoError(t, list("busy"), "at first it may read")
+	require.ErrorIs(t, list("busy"), context.DeadlineExceeded)
+	require.NoError(t, list("calm"))
+	require.NoError(t, list("calm"))
 }

@@ -16,6 +16,8 @@ import (
 const (
 	// PaceRate and PaceBurst are how many bytes of answers are read for one namespace, in a second and at once.
 	PaceRate, PaceBurst = 2 << 20, 8 << 20
+	// ListsRate and ListsBurst are how many bytes of lists the jobs of one namespace read, in a second and at once.
+	ListsRate, ListsBurst = 8 << 20, 32 << 20
 	// KindsRate and KindsBurst are what answers about kinds may cost one namespace, in a second and at once: their bytes, and what valuesCost and objectCost say.
 	KindsRate, KindsBurst = 16 << 20, 32 << 20
 	// valuesCost and objectCost are what a value, and an object beyond that, cost in an answer about kinds: an empty object takes less decoded, a null three times
@@ -43,6 +45,11 @@ func NewPace(perSecond, burst int) *Pace {
 	return &Pace{
 		tokens: rate.NewLimiter(rate.Limit(perSecond), burst), lists: make(chan struct{}, pacedLists), kinds: make(chan struct{}, pacedKinds),
 	}
+}
+
+// NewOpenPace returns a pace that any number of requests may keep to at a time: none has to wait for a server that does not answer another.
+func NewOpenPace(perSecond, burst int) *Pace {
+	return &Pace{tokens: rate.NewLimiter(rate.Limit(perSecond), burst)}
 }
 
 type paceKey struct{}
