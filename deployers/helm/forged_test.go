@@ -25,6 +25,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/confined"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
@@ -83,6 +84,36 @@ func TestARecordThatIsOnlyFoundGivesNoRights(t *testing.T) {
 			assert.True(t, f.isGone("hook"), "a hook runs with the rights of the Target")
 		})
 	}
+}
+
+// TestARecordThatCannotBeReadIsForAPersonToCure has somebody spoil the record of a release. A deletion waits for the person.
+func TestARecordThatCannotBeReadIsForAPersonToCure(t *testing.T) {
+	f := newFixture(t)
+	wanted := config{"chart": f.chart("1.0.0", map[string]string{"a": named("a")})}
+	f.configure(wanted)
+	f.succeed(f.deployer())
+	records := &corev1.SecretList{}
+	require.NoError(f, f.cluster.Client.List(f.ctx, records, client.InNamespace(f.namespace), client.MatchingLabels{"owner": "helm"}))
+	require.Len(f, records.Items, 1)
+	record := &records.Items[0]
+	whole := maps.Clone(record.Data)
+	record.Data["release"] = []byte("none")
+	require.NoError(f, f.cluster.Client.Update(f.ctx, record))
+
+	f.next(wanted)
+	_, err := f.ensure(f.deployer())
+	require.Error(f, err)
+	failure := kit.AsFailure("", err)
+	assert.Equal(f, kit.Stalled, failure.Kind, "%v", err)
+	assert.Equal(f, "RecordUnreadable", failure.Reason)
+	assert.ErrorContains(f, err, "Secret "+record.Name+" is no record of a Helm release that can be read")
+	_, err = f.deployer().Delete(f.ctx, f.contractItem())
+	require.Error(f, err)
+	assert.NotEqual(f, kit.Stalled, kit.AsFailure("", err).Kind, "%v", err)
+
+	record.Data = whole
+	require.NoError(f, f.cluster.Client.Update(f.ctx, record))
+	f.remove(f.deployer())
 }
 
 // marksOf are labels and annotations by which an object looks like one of an item without a release, of a release, and of Flux.

@@ -57,7 +57,10 @@ type releaser struct {
 func (r *releaser) reach(ctx context.Context) (*engine.Release, error) {
 	for range maxActions {
 		history, err := r.engine.History(ctx, r.item.Target, r.config.Namespace, r.config.Name)
-		if err != nil {
+		switch {
+		case errors.Is(err, engine.ErrRecordUnreadable):
+			return nil, kit.Stall("DeployRelease", "RecordUnreadable", "helm release %s/%s: %w", r.config.Namespace, r.config.Name, err)
+		case err != nil:
 			return nil, err
 		}
 		r.record.noteAttempts(history)

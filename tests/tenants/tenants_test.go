@@ -32,19 +32,21 @@ const (
 )
 
 // TestNobodyStopsSlowsOrSwells lets the neighbours live while the tenth tenant does each of its acts. Where times are exact, the median of some rounds
-// counts: a machine is not equally fast at all times.
+// counts: a machine is not equally fast at all times. What is held is checked where they are not, since connections stay for more than a minute.
 func TestNobodyStopsSlowsOrSwells(t *testing.T) {
 	newNeighbours(t).live(t) // so that all is open that stays open
 	for _, a := range slices.Concat(acts, slowActs) {
 		t.Run(a.name, func(t *testing.T) {
-			before := opened(t)
-			defer requireIdle(t)()
 			forgetPeaks(t)
 			if pace.IsExact() {
 				assert.LessOrEqual(t, median(timesAlone(t, a), timesAlone(t, a), timesAlone(t, a)), mostTimes)
-			} else {
-				assert.LessOrEqual(t, beside(t, a), patience)
+				requireAlive(t)
+				requireSmall(t)
+				return
 			}
+			before := opened(t)
+			defer requireIdle(t)()
+			assert.LessOrEqual(t, beside(t, a), patience)
 			requireAlive(t)
 			requireSmall(t)
 			requireReleased(t, before)

@@ -30,6 +30,9 @@ const (
 // ErrRecordsBusy says that an operation could not read the records of its release, because other calls have large ones in memory. It helps to try again.
 var ErrRecordsBusy = records.ErrBusy
 
+// ErrRecordUnreadable says that a release has a record that cannot be read. It helps nothing to try again before a person has cured it.
+var ErrRecordUnreadable = records.ErrUnreadable
+
 // ErrChartsBusy says that a chart could not be got, because other calls have large ones in memory. It helps to try again.
 var ErrChartsBusy = errors.New("it is large, and other calls have as many charts in memory as the namespace, or the deployer, may have at a time")
 

@@ -222,8 +222,11 @@ func (c checked) read(one stored, limit int, spent *int) (*release.Release, erro
 }
 
 func (c checked) about(one stored, err error) error {
-	return fmt.Errorf("%s %s is no record of a Helm release that can be read: %w; delete it, or correct it", c.kept.kind(), one.name, err)
+	return fmt.Errorf("%s %s is %w: %w; delete it, or correct it", c.kept.kind(), one.name, ErrUnreadable, err)
 }
+
+// ErrUnreadable says that a record is none, or takes too much.
+var ErrUnreadable = errors.New("no record of a Helm release that can be read")
 
 var errRecordTooLarge = fmt.Errorf("the records of a release unpack to more than %d MiB each or %d MiB together", maxRecord>>20, maxRecords>>20)
 
