@@ -12,6 +12,8 @@ RACE         ?=
 TEST_FLAGS   ?=
 TEST_TIMEOUT ?= 30m
 PKGS         ?= ./...
+# They begin first, so that no processor waits for them in the end.
+LONG_PKGS    := ./tests/tenants
 BENCH        ?= .
 BENCH_FLAGS  ?= -benchtime 1x -timeout 120m
 # Tests that promise a time. They keep it on a quiet machine only (tests/pace), so bench runs them alone.
@@ -88,7 +90,7 @@ run: ## Show the product: a cluster with Flux, a sample landscape, live progress
 test: lint ## All gates: lint, generated files, then every test on real servers (RACE=1, PKGS=./x/...)
 	$(call step,generated files,go test ./tests/quality -run '^TestGenerated')
 	$(call step,programs of the test platform,go run ./tests/platform/cmd/prepare)
-	$(call tests,$(PKGS))
+	$(call tests,$(if $(filter ./...,$(PKGS)),$(LONG_PKGS)) $(PKGS))
 
 test-node: export FLUX_LANDSCAPER_NODE := required
 test-node: prepare ## The suites that run Pods on a real kubelet, as root on Debian; nothing is skipped
@@ -116,6 +118,7 @@ generate: ## Deepcopy functions, CRDs and the generated parts of docs/
 bench: ## The benchmarks (BENCH=regexp, BENCH_FLAGS=..., BENCH_ARGS="-sizes 200")
 	@go run ./tests/platform/cmd/prepare
 	@TEST_PACE=exact go test -p 1 -count=1 -timeout 30m -run '$(TIMED_TESTS)' $(TIMED_PKGS)
+	$(if $(filter .,$(BENCH)),@TEST_PACE=exact go test -count=1 -timeout 90m -run '^TestNobodyStopsSlowsOrSwells$$' ./tests/tenants)
 	@go test ./sources/component ./sources/repository -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS)
 	@go test ./tests/tenants -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS)
 	@go test ./tests/agent -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -19,7 +20,8 @@ import (
 // any number of kinds.
 const mostUses = 100
 
-// boundClient learns the kind of an object within the context of the call, which the client underneath does not do.
+// boundClient learns the kind of an object within the context of the call, which the client underneath does not do. Where an object is a Go type it takes no
+// answer of another kind: decoders choose the type by what the answer says, and some take hours to decode.
 type boundClient struct {
 	client.Client
 	mapper *boundMapper
@@ -38,17 +40,23 @@ func newBoundClient(mapper *boundMapper, lists *guard.Pace, renew func() (client
 	return &boundClient{Client: first, mapper: mapper, lists: lists, renew: renew, current: first}, err
 }
 
-// knowing learns the kind of an object within ctx, and returns the client to use for it.
-func (c *boundClient) knowing(ctx context.Context, object runtime.Object) (client.Client, error) {
+// knowing learns the kind of an object within ctx, and returns the client and the context to use for it.
+func (c *boundClient) knowing(ctx context.Context, object runtime.Object) (context.Context, client.Client, error) {
 	if gvk, err := apiutil.GVKForObject(object, c.Scheme()); err == nil {
 		kind := gvk.GroupKind()
 		if _, isList := object.(client.ObjectList); isList {
 			kind.Kind = strings.TrimSuffix(kind.Kind, "List")
 		}
 		if _, err := c.mapper.within(ctx).RESTMapping(kind, gvk.Version); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
+	using, err := c.client()
+	return c.expecting(ctx, object), using, err
+}
+
+// client returns the client to use next.
+func (c *boundClient) client() (client.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.uses++; c.uses > mostUses {
@@ -61,9 +69,28 @@ func (c *boundClient) knowing(ctx context.Context, object runtime.Object) (clien
 	return c.current, nil
 }
 
+// expecting returns a context for requests that are answered with an object.
+func (c *boundClient) expecting(ctx context.Context, object runtime.Object) context.Context {
+	switch object.(type) {
+	case runtime.Unstructured, *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList:
+		return ctx
+	}
+	gvk, err := apiutil.GVKForObject(object, c.Scheme())
+	if err != nil {
+		return ctx // nothing can be decoded into it
+	}
+	return Expecting(ctx, gvk.Kind)
+}
+
+// Expecting lets requests with the returned context succeed only with an object of the given kind, or a Status. Whoever decodes answers into Go types has to say
+// so, since decoders choose the type by what the answer says: a quantity in it may take hours.
+func Expecting(ctx context.Context, kind string) context.Context {
+	return guard.WithKinds(ctx, kind, "Status")
+}
+
 // Get reads an object.
 func (c *boundClient) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-	using, err := c.knowing(ctx, object)
+	ctx, using, err := c.knowing(ctx, object)
 	if err != nil {
 		return err
 	}
@@ -72,7 +99,7 @@ func (c *boundClient) Get(ctx context.Context, key client.ObjectKey, object clie
 
 // List reads objects, as soon as the lists that the namespace has read before allow it.
 func (c *boundClient) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
-	using, err := c.knowing(ctx, list)
+	ctx, using, err := c.knowing(ctx, list)
 	if err != nil {
 		return err
 	}
@@ -81,7 +108,7 @@ func (c *boundClient) List(ctx context.Context, list client.ObjectList, options 
 
 // Create creates an object.
 func (c *boundClient) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
-	using, err := c.knowing(ctx, object)
+	ctx, using, err := c.knowing(ctx, object)
 	if err != nil {
 		return err
 	}
@@ -90,7 +117,7 @@ func (c *boundClient) Create(ctx context.Context, object client.Object, options 
 
 // Update replaces an object.
 func (c *boundClient) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
-	using, err := c.knowing(ctx, object)
+	ctx, using, err := c.knowing(ctx, object)
 	if err != nil {
 		return err
 	}
@@ -99,7 +126,7 @@ func (c *boundClient) Update(ctx context.Context, object client.Object, options 
 
 // Patch changes an object.
 func (c *boundClient) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-	using, err := c.knowing(ctx, object)
+	ctx, using, err := c.knowing(ctx, object)
 	if err != nil {
 		return err
 	}
@@ -108,9 +135,29 @@ func (c *boundClient) Patch(ctx context.Context, object client.Object, patch cli
 
 // Delete deletes an object.
 func (c *boundClient) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
-	using, err := c.knowing(ctx, object)
+	ctx, using, err := c.knowing(ctx, object)
 	if err != nil {
 		return err
 	}
 	return using.Delete(ctx, object, options...)
+}
+
+// SubResource returns a client for a subresource of objects. Of its functions those are bound that are used.
+func (c *boundClient) SubResource(name string) client.SubResourceClient {
+	return &boundSubresource{SubResourceClient: c.Client.SubResource(name), of: c, name: name}
+}
+
+type boundSubresource struct {
+	client.SubResourceClient
+	of   *boundClient
+	name string
+}
+
+// Create asks for a subresource of an object.
+func (s *boundSubresource) Create(ctx context.Context, object, subresource client.Object, options ...client.SubResourceCreateOption) error {
+	_, using, err := s.of.knowing(ctx, object)
+	if err != nil {
+		return err
+	}
+	return using.SubResource(s.name).Create(s.of.expecting(ctx, subresource), object, subresource, options...)
 }

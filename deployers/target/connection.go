@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -44,6 +45,7 @@ func (c *connection) bind(cluster *Cluster, namespace string, paces paces) error
 // paces the clients (priority and fairness), they do not slow themselves down.
 func (c *Clients) dial(config *rest.Config, kubeconfig []byte, source *tokens, dial address.Dial) (*connection, error) {
 	config.QPS, config.UserAgent, config.WarningHandler = -1, c.options.UserAgent, rest.NoWarnings{}
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON // which can be judged before it is decoded
 	if err := cmp.Or(keysize.Certificates(config.CAData), keysize.Private(config.KeyData)); err != nil {
 		return nil, refuse("certificates or keys", "cannot be used", err.Error())
 	}

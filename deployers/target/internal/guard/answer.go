@@ -60,7 +60,7 @@ func (g *guard) guarded(ctx context.Context, cancel context.CancelCauseFunc, kin
 		guarded.left, guarded.isAboutKinds = g.limits.version, true
 	}
 	if response.StatusCode < 300 && kind.isObject() && isJSON(response.Header.Get("Content-Type")) {
-		guarded.scan = &kindScan{}
+		guarded.scan = &kindScan{wanted: kindsWanted(ctx, kind)}
 	}
 	guarded.late = time.AfterFunc(g.limits.Body, func() { cancel(ErrSlow) })
 	return guarded

@@ -160,7 +160,7 @@ func (g *guard) admit(ctx context.Context, cancel context.CancelCauseFunc, kind 
 		return nil
 	}
 	contentType := response.Header.Get("Content-Type")
-	if response.StatusCode < 300 && (kind.isObject() && !isKubernetes(contentType) || kind.isAboutKinds() && !isJSON(contentType)) {
+	if response.StatusCode < 300 && (kind.isObject() && !isKubernetes(contentType) || kindsWanted(ctx, kind) != nil && !isJSON(contentType)) {
 		return ErrForeign
 	}
 	response.Body = g.guarded(ctx, cancel, kind, response)

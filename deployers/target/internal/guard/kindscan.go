@@ -3,27 +3,64 @@
 
 package guard
 
+import (
+	"bytes"
+	"context"
+	"slices"
+)
+
 // kindScan reads a JSON document as it passes and looks for a kind at its top. Decoders quote documents without one in their errors.
 type kindScan struct {
+	// wanted are the kinds that the document may have; nil is any. Who decodes it into a Go type takes the kind from the document, so none may be found in it
+	// that the scan has not seen.
+	wanted []string
+
 	depth int
-	// found is whether the document has a kind.
-	found, inString, escaped, isValue bool
-	// text is the start of the current string at depth 1, and key the last key there.
+	// found is whether the document has a kind, and foreign whether it has another one than wanted, or may be read in two ways.
+	found, foreign             bool
+	inString, escaped, isValue bool
+	// hasEscape says that the current string has one. text is the start of the current string at depth 1, and key the last key there.
+	hasEscape bool
 	text, key []byte
 }
 
-const kindKey = "kind"
+const (
+	kindKey = "kind"
+	// maxText is how many bytes of a string are compared.
+	maxText = 128
+)
+
+// kindsAboutKinds are those of the answers of API servers about the kinds that they serve.
+var kindsAboutKinds = []string{"APIVersions", "APIGroupList", "APIGroup", "APIResourceList", "APIGroupDiscoveryList"}
+
+type kindsKey struct{}
+
+// WithKinds makes the answers to requests with the returned context objects of some kinds, or errors. They are JSON then.
+func WithKinds(ctx context.Context, kinds ...string) context.Context {
+	return context.WithValue(ctx, kindsKey{}, kinds)
+}
+
+// kindsWanted returns the kinds that an answer may have, nil for any.
+func kindsWanted(ctx context.Context, kind answerKind) []string {
+	if kind.isAboutKinds() {
+		return kindsAboutKinds
+	}
+	wanted, _ := ctx.Value(kindsKey{}).([]string)
+	return wanted
+}
 
 // accepts reads the next part of the document. It reports whether the document can still be an object.
 func (s *kindScan) accepts(part []byte) bool {
 	for _, c := range part {
-		if s.found {
+		if s.found && s.wanted == nil {
 			return true
 		}
-		if s.depth == 0 && c != '{' && c != ' ' && c != '\n' && c != '\r' && c != '\t' {
+		if s.depth == 0 && !s.found && c != '{' && c != ' ' && c != '\n' && c != '\r' && c != '\t' {
 			return false
 		}
-		s.step(c)
+		if s.step(c); s.foreign {
+			return false
+		}
 	}
 	return true
 }
@@ -38,7 +75,7 @@ func (s *kindScan) step(c byte) {
 	}
 	switch c {
 	case '"':
-		s.inString, s.text = true, s.text[:0]
+		s.inString, s.hasEscape, s.text = true, false, s.text[:0]
 	case '{', '[':
 		s.depth++
 	case '}', ']':
@@ -55,13 +92,13 @@ func (s *kindScan) stepString(c byte) {
 	case s.escaped:
 		s.escaped = false
 	case c == '\\':
-		s.escaped = true
+		s.escaped, s.hasEscape = true, true
 	case c == '"':
 		s.inString = false
 		s.endString()
 		return
 	}
-	if len(s.text) <= len(kindKey) {
+	if len(s.text) < maxText {
 		s.text = append(s.text, c)
 	}
 }
@@ -72,7 +109,16 @@ func (s *kindScan) endString() {
 	}
 	if !s.isValue {
 		s.key = append(s.key[:0], s.text...)
+		// Decoders take the last of several keys, in whatever case, and read escapes.
+		s.foreign = s.wanted != nil && (s.hasEscape || s.found && bytes.EqualFold(s.key, []byte(kindKey)))
 		return
 	}
-	s.found = string(s.key) == kindKey && len(s.text) > 0
+	isKind := string(s.key) == kindKey
+	switch {
+	case s.wanted != nil && bytes.EqualFold(s.key, []byte(kindKey)):
+		s.found = true
+		s.foreign = !isKind || !slices.Contains(s.wanted, string(s.text))
+	case isKind && len(s.text) > 0:
+		s.found = true
+	}
 }
