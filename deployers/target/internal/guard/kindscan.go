@@ -109,13 +109,12 @@ func (s *kindScan) endString() {
 	}
 	if !s.isValue {
 		s.key = append(s.key[:0], s.text...)
-		// Decoders take the last of several keys, in whatever case, and read escapes.
-		s.foreign = s.wanted != nil && (s.hasEscape || s.found && bytes.EqualFold(s.key, []byte(kindKey)))
+		s.foreign = s.wanted != nil && s.hasEscape // which decoders read
 		return
 	}
 	isKind := string(s.key) == kindKey
 	switch {
-	case s.wanted != nil && bytes.EqualFold(s.key, []byte(kindKey)):
+	case s.wanted != nil && bytes.EqualFold(s.key, []byte(kindKey)): // of several decoders take the last, in whatever case
 		s.found = true
 		s.foreign = !isKind || !slices.Contains(s.wanted, string(s.text))
 	case isKind && len(s.text) > 0:
