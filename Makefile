@@ -47,8 +47,10 @@ GOVULNCHECK := go tool -modfile=tests/platform/tools/govulncheck/go.mod govulnch
 HEADER  := tests/quality/header.go.txt
 NOTIFICATIONS := paths=github.com/fluxcd/notification-controller/api/v1 paths=github.com/fluxcd/notification-controller/api/v1beta3
 
-# The race detector needs a C compiler; without one it stays off.
-ifneq ($(RACE),)
+# The race detector needs a C compiler; without one it stays off. All else is built as the programs are, so that what is compiled once serves both.
+ifeq ($(RACE),)
+  export CGO_ENABLED ?= 0
+else
   ifneq ($(shell command -v gcc || command -v clang),)
     TEST_FLAGS += -race
   else
