@@ -82,10 +82,10 @@ func (c *boundClient) expecting(ctx context.Context, object runtime.Object) cont
 	return Expecting(ctx, gvk.Kind)
 }
 
-// Expecting lets requests with the returned context succeed only with an object of the given kind, or a Status. Whoever decodes answers into Go types has to say
-// so, since decoders choose the type by what the answer says: a quantity in it may take hours.
+// Expecting lets requests with the returned context succeed only with an object of the given kind. Whoever decodes answers into Go types has to say so, since
+// decoders choose the type by what the answer says: a quantity in it may take hours, and what another type has counts as empty.
 func Expecting(ctx context.Context, kind string) context.Context {
-	return guard.WithKinds(ctx, kind, "Status")
+	return guard.WithKinds(ctx, kind)
 }
 
 // Get reads an object.
@@ -133,9 +133,9 @@ func (c *boundClient) Patch(ctx context.Context, object client.Object, patch cli
 	return using.Patch(ctx, object, patch, options...)
 }
 
-// Delete deletes an object.
+// Delete deletes an object. The answer is not decoded.
 func (c *boundClient) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
-	ctx, using, err := c.knowing(ctx, object)
+	_, using, err := c.knowing(ctx, object)
 	if err != nil {
 		return err
 	}

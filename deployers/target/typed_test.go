@@ -28,7 +28,10 @@ const servedTypes = `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersi
 const endlessPod = `{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}, "spec": {"overhead": {"cpu": "1e1000000000"}}}`
 
 // podFor answers with a Pod, but on the path of the kinds where those are asked for.
-func podFor(contentType string) http.HandlerFunc {
+func podFor(contentType string) http.HandlerFunc { return always(contentType, endlessPod) }
+
+// always answers the same, but on the path of the kinds.
+func always(contentType, answer string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/api/v1" {
 			w.Header().Set("Content-Type", "application/json")
@@ -36,7 +39,7 @@ func podFor(contentType string) http.HandlerFunc {
 			return
 		}
 		w.Header().Set("Content-Type", contentType)
-		_, _ = io.WriteString(w, endlessPod)
+		_, _ = io.WriteString(w, answer)
 	}
 }
 
@@ -91,4 +94,13 @@ func TestWhatBecomesNoGoTypeIsOfAnyKind(t *testing.T) {
 	cpu, _, err := unstructured.NestedString(secret.Object, "spec", "overhead", "cpu")
 	require.NoError(t, err)
 	assert.Equal(t, "1e1000000000", cpu)
+}
+
+func TestASuccessIsNoObject(t *testing.T) {
+	t.Parallel()
+	cluster := hostile(t, always("application/json", `{"kind": "Status", "apiVersion": "v1", "status": "Success"}`))
+	secret := &corev1.Secret{}
+	secret.Namespace, secret.Name = "n", "a"
+	require.ErrorIs(t, cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret), guard.ErrForeign)
+	require.NoError(t, cluster.Client.Delete(t.Context(), secret))
 }
