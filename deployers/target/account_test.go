@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -164,7 +166,9 @@ func TestAccountThatMayNotBeImpersonatedIsNamed(t *testing.T) {
 	cluster, err := open(t, p, newClients(t, p, Options{}), namespace, "cluster")
 	require.NoError(t, err)
 	key := client.ObjectKey{Namespace: namespace, Name: "any"}
-	direct, err := client.New(cluster.Config, client.Options{Mapper: p.Client().RESTMapper()}) // has asked for nothing before
+	asking := rest.CopyConfig(cluster.Config)
+	asking.ContentType, asking.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf
+	direct, err := client.New(asking, client.Options{Mapper: p.Client().RESTMapper()}) // has asked for nothing before
 	require.NoError(t, err)
 	for name, read := range map[string]func() error{
 		"discovery": func() error { return cluster.Client.Get(t.Context(), key, &corev1.ConfigMap{}) },

@@ -6,6 +6,7 @@ package target
 import (
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -103,4 +104,40 @@ func TestASuccessIsNoObject(t *testing.T) {
 	secret.Namespace, secret.Name = "n", "a"
 	require.ErrorIs(t, cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret), guard.ErrForeign)
 	require.NoError(t, cluster.Client.Delete(t.Context(), secret))
+}
+
+// TestAnswersWithCodesOfNoAPIServerAreRefused has codes for which clients decode what comes, or keep the connection.
+func TestAnswersWithCodesOfNoAPIServerAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, code := range []int{http.StatusMultiStatus, 299} {
+		cluster := hostile(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/api/v1" {
+				always("application/json", endlessPod)(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(code)
+			_, _ = io.WriteString(w, endlessPod)
+		})
+		secret := &corev1.Secret{}
+		secret.Namespace, secret.Name = "n", "a"
+		require.ErrorIs(t, cluster.Client.Delete(t.Context(), secret), guard.ErrForeign, code)
+		require.ErrorIs(t, getConfigMap(t.Context(), cluster), guard.ErrForeign, code)
+	}
+}
+
+// TestNoConnectionIsSwitched has a server take the connection of a request over.
+func TestNoConnectionIsSwitched(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if !assert.NoError(t, err) {
+			return
+		}
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\nContent-Type: application/json\r\n\r\n"+endlessPod)
+		_ = conn.Close() // which ends the answer
+	}))
+	server.StartTLS()
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	require.ErrorIs(t, getConfigMap(t.Context(), opened(t, server, Options{})), guard.ErrForeign)
 }

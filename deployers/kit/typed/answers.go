@@ -47,9 +47,12 @@ func (a answers) RoundTrip(request *http.Request) (*http.Response, error) {
 // ofObjects are the paths of objects. Other answers, such as the version of the server, have no kind and become no object.
 var ofObjects = regexp.MustCompile(`/(api/v[0-9][^/]*|apis/[^/]+/v[0-9][^/]*)/`)
 
+// ofLogs are the paths of the logs of Pods.
+var ofLogs = regexp.MustCompile(`/api/v1/namespaces/[^/]+/pods/[^/]+/log$`)
+
 // isStream reports whether an answer is read while it comes.
 func isStream(request *http.Request) bool {
-	return request.URL.Query().Get("watch") != "" || strings.HasSuffix(request.URL.Path, "/log")
+	return request.URL.Query().Get("watch") != "" || ofLogs.MatchString(request.URL.Path)
 }
 
 // readAlready is a body that was read. It is closed as late as any other.

@@ -15,8 +15,9 @@ const (
 	smallAnswer = 1 << 20
 	// smallEvent is the same for an event of a watch, of which a process has thousands.
 	smallEvent = 64 << 10
-	// valueCost is what a value in JSON costs beyond its text, in bytes: decoded it takes much more than the one or two bytes that it may have there.
-	valueCost = 8
+	// valueCost and mapCost are what a value, and an object beyond its text, cost in JSON, in bytes: decoded they take much more than the one or two bytes that
+	// they may have there.
+	valueCost, mapCost = 8, 64
 )
 
 // allowance bounds what the large answers cost together that a process reads at a time. Nobody waits for it, since whoever sends slowly would have
@@ -109,8 +110,8 @@ func costOf(part []byte, isJSON bool) int64 {
 	if !isJSON {
 		return cost
 	}
-	for _, begin := range []string{",", "{", "["} {
-		cost += valueCost * int64(bytes.Count(part, []byte(begin)))
+	for begin, each := range map[string]int64{",": valueCost, "[": valueCost, "{": mapCost} {
+		cost += each * int64(bytes.Count(part, []byte(begin)))
 	}
 	return cost
 }

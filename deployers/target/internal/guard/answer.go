@@ -59,8 +59,9 @@ func (g *guard) guarded(ctx context.Context, cancel context.CancelCauseFunc, kin
 	case versionAnswer:
 		guarded.left, guarded.isAboutKinds = g.limits.version, true
 	}
-	if response.StatusCode < 300 && kind.isObject() && isJSON(response.Header.Get("Content-Type")) {
-		guarded.scan = &kindScan{wanted: kindsWanted(ctx, kind)}
+	wanted := kindsWanted(ctx, kind)
+	if response.StatusCode < 300 && (kind.isObject() || wanted != nil) && isJSON(response.Header.Get("Content-Type")) {
+		guarded.scan = &kindScan{wanted: wanted}
 	}
 	guarded.late = time.AfterFunc(g.limits.Body, func() { cancel(ErrSlow) })
 	return guarded
@@ -188,7 +189,7 @@ func cleanStatus(response *http.Response) error {
 	return nil
 }
 
-// statusIn returns the Status in an answer without taking it out; nil where there is none.
+// statusIn returns the Status in an answer that was cleaned, without taking it out; nil where there is none.
 func statusIn(response *http.Response) *apierrors.StatusError {
 	content, err := io.ReadAll(response.Body)
 	response.Body = io.NopCloser(bytes.NewReader(content))
@@ -196,34 +197,39 @@ func statusIn(response *http.Response) *apierrors.StatusError {
 		return nil
 	}
 	found := &apierrors.StatusError{}
-	if message, isProtobuf := bytes.CutPrefix(content, protobufPrefix); isProtobuf {
-		var envelope runtime.Unknown
-		if envelope.Unmarshal(message) != nil || envelope.Kind != "Status" || found.ErrStatus.Unmarshal(envelope.Raw) != nil {
-			return nil
-		}
-		return found
-	}
 	if json.Unmarshal(content, &found.ErrStatus) != nil || found.ErrStatus.Kind != "Status" {
 		return nil
 	}
 	return found
 }
 
+// statusOf returns the Status in an answer, written anew as JSON, empty where there is none: clients decode errors as whatever kind they say they are.
 func statusOf(content []byte) ([]byte, string) {
-	if bytes.HasPrefix(content, protobufPrefix) && len(content) < longStatus {
-		return content, "application/vnd.kubernetes.protobuf"
+	const contentType = "application/json"
+	status, err := decodedStatus(content)
+	if err != nil || status.Kind != "Status" {
+		return nil, contentType
 	}
-	var status metav1.Status
-	if err := json.Unmarshal(content, &status); err != nil || status.Kind != "Status" {
-		return nil, "application/json"
+	if len(content) >= longStatus {
+		status.Details, status.Message = nil, strings.ToValidUTF8(status.Message[:min(len(status.Message), maxMessage)], "")
 	}
-	if len(content) < longStatus {
-		return content, "application/json"
-	}
-	status.Details, status.Message = nil, strings.ToValidUTF8(status.Message[:min(len(status.Message), maxMessage)], "")
-	short, err := json.Marshal(status)
+	written, err := json.Marshal(status)
 	if err != nil {
-		return nil, "application/json"
+		return nil, contentType
 	}
-	return short, "application/json"
+	return written, contentType
+}
+
+func decodedStatus(content []byte) (status metav1.Status, err error) {
+	message, isProtobuf := bytes.CutPrefix(content, protobufPrefix)
+	if !isProtobuf {
+		return status, json.Unmarshal(content, &status)
+	}
+	var envelope runtime.Unknown
+	if err := envelope.Unmarshal(message); err != nil || envelope.Kind != "Status" {
+		return status, err
+	}
+	err = status.Unmarshal(envelope.Raw)
+	status.TypeMeta = metav1.TypeMeta{Kind: envelope.Kind, APIVersion: envelope.APIVersion}
+	return status, err
 }

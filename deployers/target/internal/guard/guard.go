@@ -152,13 +152,13 @@ func (g *guard) noteEndless() { g.endlessUntil.Store(time.Now().Add(silence).Uni
 
 // admit judges the header of an answer, and puts a guarded body in place of the one of response.
 func (g *guard) admit(ctx context.Context, cancel context.CancelCauseFunc, kind answerKind, response *http.Response) error {
-	if response.StatusCode >= 300 && response.StatusCode < 400 {
+	switch {
+	case response.StatusCode >= 300 && response.StatusCode < 400:
 		return ErrRedirect
+	case response.StatusCode < 200, response.StatusCode > http.StatusPartialContent && response.StatusCode < 300:
+		return ErrForeign // no API server has them: of a switched protocol nothing is bounded, and clients decode the others as errors of any kind
 	}
 	limitRetryAfter(response.Header)
-	if response.StatusCode == http.StatusSwitchingProtocols {
-		return nil
-	}
 	contentType := response.Header.Get("Content-Type")
 	if response.StatusCode < 300 && (kind.isObject() && !isKubernetes(contentType) || kindsWanted(ctx, kind) != nil && !isJSON(contentType)) {
 		return ErrForeign
@@ -264,10 +264,8 @@ func isOne(method string, segments []string) bool {
 
 // isRaw reports whether the path below a group and version leads to a subresource that answers with something else than objects.
 func isRaw(segments []string) bool {
-	for i, segment := range segments {
-		if i > 1 && (segment == "log" || segment == "proxy") {
-			return true
-		}
+	if segments[0] == "namespaces" && len(segments) > 3 {
+		segments = segments[2:]
 	}
-	return false
+	return len(segments) > 2 && (segments[2] == "proxy" || segments[0] == "pods" && segments[2] == "log")
 }

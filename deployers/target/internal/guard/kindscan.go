@@ -114,7 +114,7 @@ func (s *kindScan) endString() {
 	}
 	isKind := string(s.key) == kindKey
 	switch {
-	case s.wanted != nil && bytes.EqualFold(s.key, []byte(kindKey)): // of several decoders take the last, in whatever case
+	case s.wanted != nil && bytes.EqualFold(s.key, []byte(kindKey)): // of several keys decoders take the last, in whatever case
 		s.found = true
 		s.foreign = !isKind || !slices.Contains(s.wanted, string(s.text))
 	case isKind && len(s.text) > 0:

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path"
 	"time"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -71,10 +72,11 @@ func siteOf(host string) string {
 	return parsed.Host
 }
 
+// pathOf returns the path of the URL of a server, as clients put it before that of a request.
 func pathOf(host string) string {
 	parsed, err := url.Parse(host)
 	if err != nil {
 		return ""
 	}
-	return parsed.Path
+	return path.Join("/", parsed.Path)
 }
