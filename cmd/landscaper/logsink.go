@@ -4,16 +4,43 @@
 package main
 
 import (
+	"io"
+	"log"
+	"os"
 	"slices"
 	"sync"
 
 	"github.com/fluxcd/pkg/runtime/logger"
 	"github.com/go-logr/logr"
+	"golang.org/x/time/rate"
 )
 
 // setLogger makes a logger with options that of the process and its libraries.
 func setLogger(options logger.Options) {
 	logger.SetLogger(lateValues(logger.NewLogger(options)))
+	log.SetOutput(fewLines(os.Stderr))
+}
+
+// Package log may write so many lines in a second, and at once.
+const linesPerSecond, linesAtOnce = 10, 100
+
+// fewLines returns a writer for package log, of which libraries choose when they write: that of HTTP/2 writes a line for each nine bytes that a server sends
+// it as a frame of no known kind. What is more than a few lines a second is dropped.
+func fewLines(to io.Writer) io.Writer {
+	return &limitedLines{to: to, lines: rate.NewLimiter(linesPerSecond, linesAtOnce)}
+}
+
+type limitedLines struct {
+	to    io.Writer
+	lines *rate.Limiter
+}
+
+// Write writes a line, or drops it.
+func (l *limitedLines) Write(line []byte) (int, error) {
+	if !l.lines.Allow() {
+		return len(line), nil
+	}
+	return l.to.Write(line)
 }
 
 // lateValues returns a logger that encodes values when it writes its first line with them. Each reconciliation has a logger with values of its own,

@@ -4,9 +4,14 @@
 package main
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"log"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
@@ -77,4 +82,19 @@ func TestValuesCostNothingBeforeALine(t *testing.T) {
 	of.Info("second")
 	assert.Equal(t, 1, with)
 	assert.Len(t, lines, 2)
+}
+
+// TestLinesOfLibrariesAreFew has a library write without a pause.
+func TestLinesOfLibrariesAreFew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var written bytes.Buffer
+		library := log.New(fewLines(&written), "", 0)
+		for i := range 10 * linesAtOnce {
+			library.Print(i)
+		}
+		assert.Equal(t, linesAtOnce, strings.Count(written.String(), "\n"))
+		time.Sleep(time.Second)
+		library.Print("later")
+		assert.Contains(t, written.String(), fmt.Sprintln("later"))
+	})
 }

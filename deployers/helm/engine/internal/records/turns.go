@@ -17,7 +17,7 @@ import (
 const (
 	// share is the part of all time in which the calls for one owner may unpack large records, beside atOnce, the time that they may need at any moment.
 	share  = 0.25
-	atOnce = time.Second
+	atOnce = 2 * time.Second
 )
 
 // unbound is held while a large record is unpacked for a call without a claim.
