@@ -7,6 +7,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -278,17 +279,51 @@ func TestAPackThatHasAnObjectTwiceIsRefused(t *testing.T) {
 	}
 }
 
+func TestAPackIsResolvedNoLongerThanItsJob(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	url, _ := madeUp(t, sealed(pack(t, packed{kind: kindBlob, length: 3, content: []byte("abc")})))
+	ends := roundTripper(func(r *http.Request) (*http.Response, error) {
+		answer, err := http.DefaultTransport.RoundTrip(r.WithContext(t.Context()))
+		if err == nil && r.Method == http.MethodPost {
+			answer.Body = lastBody{answer.Body, cancel}
+		}
+		return answer, err
+	})
+	_, err := client(t, func(o *Options) { o.Transport = ends }).Archive(ctx, Location{URL: url, Ref: "main"}, "", io.Discard)
+	assert.ErrorIs(t, err, context.Canceled)
+}
+
+// lastBody is the last that comes before a job ends.
+type lastBody struct {
+	io.ReadCloser
+	end func()
+}
+
+func (b lastBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		b.end()
+	}
+	return n, err
+}
+
 func TestAListOfRefsIsLimited(t *testing.T) {
-	first, other := strings.Repeat("1", 40)+" HEAD\x00\n", "a refs/heads/"+strings.Repeat("x", 60_000)
+	first, large, small := strings.Repeat("1", 40)+" HEAD\x00\n", "a refs/heads/"+strings.Repeat("x", 60_000), "a b"
 	for name, tc := range map[string]struct {
+		line   string
 		lines  int
 		zipped bool
 		says   error
 	}{
-		"short": {1, false, nil}, "long": {maxRefs/60_000 + 1, false, ErrTooLarge}, "zipped": {maxRefs/60_000 + 1, true, ErrTooLarge},
+		"short":              {large, 1, false, nil},
+		"long":               {large, maxRefs/60_000 + 1, false, ErrTooLarge},
+		"zipped":             {large, maxRefs/60_000 + 1, true, ErrTooLarge},
+		"most lines":         {small, maxRefLines - 4, false, nil},
+		"one line more":      {small, maxRefLines - 3, false, ErrTooLarge},
+		"short lines zipped": {small, maxRefLines, true, ErrTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
-			list := advertised(append([]string{first}, slices.Repeat([]string{other}, tc.lines)...)...)
+			list := advertised(append([]string{first}, slices.Repeat([]string{tc.line}, tc.lines)...)...)
 			listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				to := io.Writer(w)
 				if tc.zipped {
@@ -303,7 +338,7 @@ func TestAListOfRefsIsLimited(t *testing.T) {
 			_, err := client(t, nil).Resolve(t.Context(), Location{URL: listening.URL + "/x"})
 			require.ErrorIs(t, err, tc.says)
 			if tc.says != nil {
-				assert.ErrorContains(t, err, "lists more than 8 MiB of refs")
+				assert.ErrorContains(t, err, "lists more than 8 MiB or 167772 lines of refs")
 				assert.ErrorContains(t, err, "hideRefs")
 			}
 		})

@@ -31,6 +31,8 @@ const (
 	// maxRefs limits the bytes of a list of refs, decoded. A line of a ref has some 60 bytes, and takes more than that in memory before anything
 	// else is known of the repository.
 	maxRefs = 8 << 20
+	// maxRefLines limits its lines: no Git sends lines that are so short that they are more in maxRefs bytes.
+	maxRefLines = maxRefs / 50
 	// maxRefusal is how much is read of an answer that is an error, which the library keeps several times.
 	maxRefusal = 64 << 10
 )
@@ -60,7 +62,7 @@ func (t limitedTransport) limited(r *http.Request, answer *http.Response) io.Rea
 	case answer.StatusCode >= http.StatusMultipleChoices:
 		return io.LimitReader(answer.Body, maxRefusal)
 	case r.Method != http.MethodPost:
-		return measured.Reader(answer.Body, maxRefs, errManyRefs)
+		return &refLines{from: measured.Reader(answer.Body, maxRefs, errManyRefs)}
 	}
 	return measured.Reader(answer.Body, t.max, errTooLarge)
 }

@@ -6,7 +6,6 @@ package git
 import (
 	"bytes"
 	"compress/zlib"
-	"context"
 	"crypto/sha1" // #nosec G505 -- the format has no other
 	"encoding/binary"
 	"errors"
@@ -15,7 +14,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -129,17 +127,6 @@ func TestManyDeltasOnSomethingLargeAreRefused(t *testing.T) {
 			assert.ErrorIs(t, err, tc.says)
 		})
 	}
-}
-
-func TestAPackIsNotReadLongerThanItsJob(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	objects := objectsIn(ctx, t.TempDir())
-	defer func() { assert.NoError(t, objects.Close()) }()
-	one := sealed(pack(t, packed{kind: kindBlob, length: 3, content: []byte("one")}))
-	require.NoError(t, packfile.UpdateObjectStorage(objects, bytes.NewReader(one)))
-	cancel()
-	two := sealed(pack(t, packed{kind: kindBlob, length: 3, content: []byte("two")}))
-	assert.ErrorIs(t, packfile.UpdateObjectStorage(objects, bytes.NewReader(two)), context.Canceled)
 }
 
 func FuzzJudge(f *testing.F) {
