@@ -14,9 +14,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
@@ -45,7 +43,7 @@ type Options struct {
 	AllowHTTP bool
 	// Timeout limits one call.
 	Timeout time.Duration
-	// MaxPack limits the bytes of one answer of the server.
+	// MaxPack limits the bytes of a pack, as the server sends it.
 	MaxPack int64
 	// MaxTotal and MaxFile limit the bytes of all objects unpacked, and of each of them.
 	MaxTotal, MaxFile int64
@@ -122,7 +120,7 @@ func (c *Client) Archive(ctx context.Context, at Location, folder string, w io.W
 	if err != nil {
 		return "", err
 	}
-	objects := filesystem.NewStorage(osfs.New(dir), cache.NewObjectLRU(cache.MiByte))
+	objects := objectsIn(ctx, dir)
 	defer func() { _ = objects.Close() }()
 	if err := c.download(ctx, at, session, hash, refs, dir, objects); err != nil {
 		return "", err
@@ -173,7 +171,7 @@ func (c *Client) download(ctx context.Context, at Location, session transport.Up
 
 // refusedWant reports whether the server may have refused the wanted hash: it then answers with an error line, or nothing.
 func refusedWant(err error) bool {
-	return !errors.Is(err, errTooLarge) && fault.EndOf(err) == nil
+	return !errors.Is(err, errTooLarge) && !errors.Is(err, errTwice) && fault.EndOf(err) == nil
 }
 
 // fetch downloads the pack of hash to a file, judges it, and stores its objects.

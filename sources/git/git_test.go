@@ -6,13 +6,18 @@ package git
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -235,3 +240,141 @@ func TestARedirectTakesNoLoginAlong(t *testing.T) {
 	assert.Error(t, err)
 	assert.Empty(t, seen)
 }
+
+// madeUp serves a repository with one branch, of which it sends raw as the pack. It counts the packs that are asked for.
+func madeUp(t *testing.T, raw []byte) (url string, asked *atomic.Int32) {
+	asked = &atomic.Int32{}
+	listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			_, _ = io.WriteString(w, advertised(strings.Repeat("1", 40)+" refs/heads/main\x00\n"))
+			return
+		}
+		asked.Add(1)
+		_, _ = w.Write(append([]byte("0008NAK\n"), raw...))
+	}))
+	t.Cleanup(listening.Close)
+	return listening.URL + "/x", asked
+}
+
+// advertised are lines of a list of refs as a server sends them.
+func advertised(lines ...string) string {
+	var out strings.Builder
+	out.WriteString("001e# service=git-upload-pack\n0000")
+	for _, line := range lines {
+		_, _ = fmt.Fprintf(&out, "%04x%s", len(line)+4, line)
+	}
+	return out.String() + "0000"
+}
+
+func TestAPackThatHasAnObjectTwiceIsRefused(t *testing.T) {
+	blob := packed{kind: kindBlob, length: 3, content: []byte("abc")}
+	url, asked := madeUp(t, sealed(pack(t, blob, blob)))
+	for _, at := range []Location{{URL: url, Ref: "main"}, {URL: url, Ref: "main", Commit: strings.Repeat("2", 40)}} {
+		asked.Store(0)
+		_, err := client(t, nil).Archive(t.Context(), at, "", io.Discard)
+		require.ErrorIs(t, err, ErrInvalid)
+		assert.ErrorContains(t, err, "the same object twice")
+		assert.ErrorContains(t, err, "git repack")
+		assert.EqualValues(t, 1, asked.Load(), "it is not asked for more")
+	}
+}
+
+func TestAPackIsResolvedNoLongerThanItsJob(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	url, _ := madeUp(t, sealed(pack(t, packed{kind: kindBlob, length: 3, content: []byte("abc")})))
+	ends := roundTripper(func(r *http.Request) (*http.Response, error) {
+		answer, err := http.DefaultTransport.RoundTrip(r.WithContext(t.Context()))
+		if err == nil && r.Method == http.MethodPost {
+			answer.Body = lastBody{answer.Body, cancel}
+		}
+		return answer, err
+	})
+	_, err := client(t, func(o *Options) { o.Transport = ends }).Archive(ctx, Location{URL: url, Ref: "main"}, "", io.Discard)
+	assert.ErrorIs(t, err, context.Canceled)
+}
+
+// lastBody is the last that comes before a job ends.
+type lastBody struct {
+	io.ReadCloser
+	end func()
+}
+
+func (b lastBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		b.end()
+	}
+	return n, err
+}
+
+func TestAListOfRefsIsLimited(t *testing.T) {
+	first, large, small := strings.Repeat("1", 40)+" HEAD\x00\n", "a refs/heads/"+strings.Repeat("x", 60_000), "a b"
+	for name, tc := range map[string]struct {
+		line   string
+		lines  int
+		zipped bool
+		says   error
+	}{
+		"short":              {large, 1, false, nil},
+		"long":               {large, maxRefs/60_000 + 1, false, ErrTooLarge},
+		"zipped":             {large, maxRefs/60_000 + 1, true, ErrTooLarge},
+		"most lines":         {small, maxRefLines - 4, false, nil},
+		"one line more":      {small, maxRefLines - 3, false, ErrTooLarge},
+		"short lines zipped": {small, maxRefLines, true, ErrTooLarge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list := advertised(append([]string{first}, slices.Repeat([]string{tc.line}, tc.lines)...)...)
+			listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				to := io.Writer(w)
+				if tc.zipped {
+					w.Header().Set("Content-Encoding", "gzip")
+					zipping := gzip.NewWriter(w)
+					defer zipping.Close()
+					to = zipping
+				}
+				_, _ = io.WriteString(to, list)
+			}))
+			defer listening.Close()
+			_, err := client(t, nil).Resolve(t.Context(), Location{URL: listening.URL + "/x"})
+			require.ErrorIs(t, err, tc.says)
+			if tc.says != nil {
+				assert.ErrorContains(t, err, "lists more than 8 MiB or 167772 lines of refs")
+				assert.ErrorContains(t, err, "hideRefs")
+			}
+		})
+	}
+}
+
+func TestRefusalsAreReadInPart(t *testing.T) {
+	for status, class := range map[int]error{http.StatusUnauthorized: ErrUnauthorized, http.StatusForbidden: ErrUnauthorized, http.StatusNotFound: ErrNotFound, http.StatusBadGateway: nil} {
+		t.Run(http.StatusText(status), func(t *testing.T) {
+			body := &countedBody{left: 1 << 20}
+			answers := roundTripper(func(r *http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: status, Request: r, Header: http.Header{}, Body: body}, nil
+			})
+			_, err := client(t, func(o *Options) { o.Transport = answers }).Resolve(t.Context(), Location{URL: "https://git.example.com/x"})
+			var typed *fault.Error
+			require.ErrorAs(t, err, &typed)
+			assert.Equal(t, class, typed.Class)
+			assert.NotErrorIs(t, err, ErrTooLarge)
+			assert.Equal(t, 1<<20-maxRefusal, body.left)
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// countedBody has so many bytes left.
+type countedBody struct{ left int }
+
+func (b *countedBody) Read(p []byte) (int, error) {
+	n := min(len(p), b.left)
+	if b.left -= n; n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+func (*countedBody) Close() error { return nil }

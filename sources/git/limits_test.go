@@ -6,10 +6,12 @@ package git
 import (
 	"bytes"
 	"compress/zlib"
+	"crypto/sha1" // #nosec G505 -- the format has no other
 	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -25,9 +27,16 @@ type packed struct {
 }
 
 const (
+	kindTree     = 2
 	kindBlob     = 3
 	kindRefDelta = 7
 )
+
+// sealed adds the checksum to a pack.
+func sealed(raw []byte) []byte {
+	sum := sha1.Sum(raw) // #nosec G401 -- the format has no other
+	return append(bytes.Clone(raw), sum[:]...)
+}
 
 // pack writes objects as a pack without its checksum.
 func pack(t testing.TB, objects ...packed) []byte {
@@ -61,9 +70,12 @@ func judged(t testing.TB, c *Client, raw []byte) error {
 	return c.judge(f)
 }
 
-// delta is one that makes an object of size bytes.
-func delta(size uint64) packed {
-	content := binary.AppendUvarint(binary.AppendUvarint(nil, 10), size)
+// delta is one that makes an object of size bytes of one of ten.
+func delta(size uint64) packed { return deltaOn(10, size) }
+
+// deltaOn is one that makes an object of size bytes of one of base bytes.
+func deltaOn(base, size uint64) packed {
+	content := binary.AppendUvarint(binary.AppendUvarint(nil, base), size)
 	return packed{kind: kindRefDelta, between: make([]byte, 20), length: uint64(len(content)), content: content}
 }
 
@@ -80,6 +92,13 @@ func TestJudge(t *testing.T) {
 		"delta that grows":              {pack(t, blob, delta(1001)), errTooLarge},
 		"delta that grows enormously":   {pack(t, blob, delta(1<<63)), errTooLarge},
 		"many small deltas that add up": {pack(t, delta(900), delta(900), delta(900)), errTooLarge},
+		"delta on something large":      {pack(t, deltaOn(1001, 1)), errTooLarge},
+		"delta on something enormous":   {pack(t, deltaOn(1<<63, 1)), errTooLarge},
+		"an object twice":               {pack(t, blob, blob), errTwice},
+		"twice, with deltas between":    {pack(t, blob, delta(100), blob), errTwice},
+		"equal bytes of two types":      {pack(t, blob, packed{kind: kindTree, length: 3, content: []byte("abc")}), nil},
+		"equal deltas":                  {pack(t, delta(100), delta(100)), nil},
+		"an empty tree":                 {pack(t, blob, packed{kind: kindTree}), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := judged(t, c, tc.raw)
@@ -97,6 +116,19 @@ func TestJudgeRefusesAnObjectLongerThanItStates(t *testing.T) {
 	assert.Error(t, judged(t, New(Options{MaxFile: 1000}), pack(t, long)))
 }
 
+func TestManyDeltasOnSomethingLargeAreRefused(t *testing.T) {
+	c := New(Options{MaxFile: 10_000, MaxTotal: 100_000})
+	for name, tc := range map[string]struct {
+		base uint64
+		says error
+	}{"small": {1000, nil}, "large": {10_000, errTooLarge}} {
+		t.Run(name, func(t *testing.T) {
+			err := judged(t, c, pack(t, slices.Repeat([]packed{deltaOn(tc.base, 400)}, 100)...))
+			assert.ErrorIs(t, err, tc.says)
+		})
+	}
+}
+
 func FuzzJudge(f *testing.F) {
 	f.Add(pack(f, packed{kind: kindBlob, length: 3, content: []byte("abc")}, delta(10)))
 	f.Add([]byte("PACK\x00\x00\x00\x02\xff\xff\xff\xff"))
@@ -109,10 +141,10 @@ func FuzzJudge(f *testing.F) {
 	})
 }
 
-func TestResultSize(t *testing.T) {
+func TestSizes(t *testing.T) {
 	for name, raw := range map[string][]byte{"empty": {}, "one number": {5}, "endless": bytes.Repeat([]byte{0x80}, 30)} {
 		t.Run(name, func(t *testing.T) {
-			_, err := resultSize(raw)
+			_, _, err := sizes(raw)
 			assert.Error(t, err)
 			assert.False(t, errors.Is(err, errTooLarge))
 		})
