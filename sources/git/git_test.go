@@ -338,7 +338,7 @@ func TestAListOfRefsIsLimited(t *testing.T) {
 			_, err := client(t, nil).Resolve(t.Context(), Location{URL: listening.URL + "/x"})
 			require.ErrorIs(t, err, tc.says)
 			if tc.says != nil {
-				assert.ErrorContains(t, err, "lists more than 8 MiB or 167772 lines of refs")
+				assert.ErrorContains(t, err, "lists more than 32 MiB or 671088 lines of refs")
 				assert.ErrorContains(t, err, "hideRefs")
 			}
 		})

@@ -30,8 +30,8 @@ var errTwice = errors.New("the pack has the same object twice")
 const (
 	// maxRefs limits the bytes of a list of refs, decoded. A line of a ref has some 60 bytes, and takes more than that in memory before anything
 	// else is known of the repository.
-	maxRefs = 8 << 20
-	// maxRefLines limits its lines: no Git sends lines that are so short that they are more in maxRefs bytes.
+	maxRefs = 32 << 20
+	// maxRefLines limits its lines: no Git sends lines that are so short that they are more in maxRefs bytes, but each takes 90 bytes in memory.
 	maxRefLines = maxRefs / 50
 	// maxRefusal is how much is read of an answer that is an error, which the library keeps several times.
 	maxRefusal = 64 << 10
