@@ -52,12 +52,7 @@ type given struct {
 // overwrite matches when all fields of its source equal the location. Of the overwrites that match, each gives all its substitution
 // fields; one that has a field which an earlier one gave is left out. The result is not overwritten again.
 func (o Overwrites) Apply(ctx context.Context, l Location) (Location, string, error) {
-	r, err := o.read(ctx)
-	if err != nil {
-		return l, "", err
-	}
-	out := r.apply(placed{l, l.Repository.Folded()})
-	return out.Location, diff(l, out.Location), nil
+	return o.Once().Apply(ctx, l)
 }
 
 // partsOf reads the parts of one side of an overwrite.
@@ -133,30 +128,9 @@ func diff(before, after Location) string {
 
 // Wrap returns a resolver that applies the overwrites to what it is asked for and then asks next. Repository is where components are
 // looked for when a hint names no repository; after an overwrite, the hint for next names the repository to use. The resolver refuses a
-// descriptor that names another component version than the one asked for. It reads the overwrites once, when it is asked first.
+// descriptor that names another component version than the one asked for.
 func (o Overwrites) Wrap(repository Typed, next Resolver) Resolver {
-	reading := &reading{overwrites: o}
-	standard := placed{Location{Repository: repository}, repository.Folded()}
-	return ResolverFunc(func(ctx context.Context, key Key, hint Hint) (*Descriptor, error) {
-		r, err := reading.rules(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("component version overwrites are wrong: %w", err)
-		}
-		before := standard
-		if !hint.Repository.IsZero() {
-			before = placed{Location{Repository: hint.Repository}, hint.Repository.Folded()}
-		}
-		before.Key = key
-		after := r.apply(before)
-		if after.folded != before.folded {
-			hint.Repository = after.Repository
-		}
-		found, err := next.Resolve(ctx, after.Key, hint)
-		if err != nil {
-			return nil, err
-		}
-		return found, found.Answers(after.Key)
-	})
+	return o.Once().Wrap(repository, next)
 }
 
 // Answers checks that a repository answered with the component version that it was asked for.

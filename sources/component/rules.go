@@ -87,26 +87,72 @@ func withNone(part string) []string {
 	return []string{"", part}
 }
 
-// reading reads overwrites when they are needed first, and once. Who is interrupted leaves it to the next one.
-type reading struct {
+// OverwritesOnce are overwrites that are read when they are needed first, and once. Who is interrupted leaves it to the next one. They are
+// safe for concurrent use.
+type OverwritesOnce struct {
 	overwrites Overwrites
 
 	mu     sync.Mutex
-	isDone bool
+	isRead bool
 	found  rules
 	err    error
 }
 
-func (r *reading) rules(ctx context.Context) (rules, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.isDone {
-		return r.found, r.err
+// Once returns the overwrites for many locations.
+func (o Overwrites) Once() *OverwritesOnce { return &OverwritesOnce{overwrites: o} }
+
+// Apply does the same as Overwrites.Apply.
+func (o *OverwritesOnce) Apply(ctx context.Context, l Location) (Location, string, error) {
+	r, err := o.rules(ctx)
+	if err != nil {
+		return l, "", err
 	}
-	found, err := r.overwrites.read(ctx)
+	out := r.apply(placed{l, l.Repository.Folded()})
+	return out.Location, diff(l, out.Location), nil
+}
+
+// Wrap does the same as Overwrites.Wrap.
+func (o *OverwritesOnce) Wrap(repository Typed, next Resolver) Resolver {
+	standard := placed{Location{Repository: repository}, repository.Folded()}
+	return ResolverFunc(func(ctx context.Context, key Key, hint Hint) (*Descriptor, error) {
+		r, err := o.rules(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("component version overwrites are wrong: %w", err)
+		}
+		before := standard
+		if !hint.Repository.IsZero() {
+			before = placed{Location{Repository: hint.Repository}, hint.Repository.Folded()}
+		}
+		before.Key = key
+		after := r.apply(before)
+		if after.folded != before.folded {
+			hint.Repository = after.Repository
+		}
+		found, err := next.Resolve(ctx, after.Key, hint)
+		if err != nil {
+			return nil, err
+		}
+		return found, found.Answers(after.Key)
+	})
+}
+
+// Forget gives the memory back that they take read. Who needs them after that reads them again.
+func (o *OverwritesOnce) Forget() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.found, o.err, o.isRead = nil, nil, false
+}
+
+func (o *OverwritesOnce) rules(ctx context.Context) (rules, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.isRead {
+		return o.found, o.err
+	}
+	found, err := o.overwrites.read(ctx)
 	if err != nil && ctx.Err() != nil {
 		return nil, err
 	}
-	r.found, r.err, r.isDone = found, err, true
+	o.found, o.err, o.isRead = found, err, true
 	return found, err
 }

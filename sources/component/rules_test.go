@@ -51,6 +51,16 @@ func TestOverwritesThatWereInterruptedAreReadByTheNext(t *testing.T) {
 	assert.NoError(t, err)
 }
 
+func TestForgottenOverwritesAreReadAgain(t *testing.T) {
+	once := overwritesOf(3).Once()
+	for range 2 {
+		_, diff, err := once.Apply(t.Context(), component.Location{Repository: registry(t, "old1"), Key: key("a")})
+		require.NoError(t, err)
+		assert.Contains(t, diff, "new1")
+		once.Forget()
+	}
+}
+
 func TestOverwritesStopWhenNobodyWaits(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

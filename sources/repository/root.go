@@ -57,7 +57,7 @@ func (s *Session) byReference(ctx context.Context, ref v1alpha1.ComponentDescrip
 		}
 	}
 	written := component.Location{Repository: repository, Key: component.Key{Name: ref.ComponentName, Version: ref.Version}}
-	at, diff, err := component.Overwrites(s.scope.Overwrites).Apply(ctx, written)
+	at, diff, err := s.overwrites.Apply(ctx, written)
 	if err != nil {
 		return nil, refusedIn(ctx, "componentVersionOverwrites", err)
 	}
