@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -83,7 +85,7 @@ func Closure(ctx context.Context, root *Descriptor, resolver Resolver, limits Li
 		resolver: resolver, limits: limits.withDefaults(), seen: map[Key]bool{root.Key(): true}, weighed: map[*Descriptor]struct{}{},
 		closed: &Closed{Root: root, requested: map[Key]*Descriptor{root.Key(): root}, own: map[Key]*Descriptor{}},
 	}
-	level := []*visit{{found: root, way: root.Key().String()}}
+	level := []*visit{{found: root}}
 	if err := w.weigh(root); err != nil {
 		return nil, err
 	}
@@ -94,7 +96,7 @@ func Closure(ctx context.Context, root *Descriptor, resolver Resolver, limits Li
 		case len(level) == 0:
 			return w.closed, nil
 		case depth > w.limits.Depth:
-			return nil, fmt.Errorf("component %s is behind more than %d references in a row; flatten the components", level[0].way, w.limits.Depth)
+			return nil, fmt.Errorf("component %s is behind more than %d references in a row; flatten the components", level[0].way(), w.limits.Depth)
 		}
 		if err := w.resolve(ctx, level); err != nil {
 			return nil, err
@@ -120,7 +122,17 @@ type visit struct {
 	from  *visit
 	ref   *Reference
 	found *Descriptor
-	way   string
+}
+
+// way names the components from the root to this one. It is made for messages only: those of all components may take more than their descriptors.
+func (v *visit) way() string {
+	var steps []string
+	for ; v.from != nil; v = v.from {
+		steps = append(steps, v.ref.Key().String())
+	}
+	steps = append(steps, v.found.Key().String())
+	slices.Reverse(steps)
+	return strings.Join(steps, " → ")
 }
 
 // next returns the references of a level that were not seen before.
@@ -136,7 +148,7 @@ func (w *walk) next(level []*visit) []*visit {
 				continue
 			}
 			w.seen[ref.Key()] = true
-			out = append(out, &visit{from: v, ref: ref, way: v.way + " → " + ref.Key().String()})
+			out = append(out, &visit{from: v, ref: ref})
 		}
 	}
 	return out
@@ -169,7 +181,7 @@ func (w *walk) visit(ctx context.Context, v *visit) error {
 		err = ErrNotFound
 	}
 	if err != nil {
-		return fmt.Errorf("component %s cannot be resolved: %w", v.way, err)
+		return fmt.Errorf("component %s cannot be resolved: %w", v.way(), err)
 	}
 	v.found = found
 	return w.weigh(found)

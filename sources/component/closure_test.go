@@ -269,7 +269,7 @@ func TestOverwrites(t *testing.T) {
 		"not recursive":         {component.Overwrites{{Source: side("", "", "1"), Substitution: side("", "", "2")}, {Source: side("", "", "2"), Substitution: side("", "example.com/c", "")}}, component.Location{Repository: before.Repository, Key: component.Key{Name: "example.com/a", Version: "2"}}, "- version: 1\n+ version: 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, diff, err := test.overwrites.Apply(before)
+			got, diff, err := test.overwrites.Apply(t.Context(), before)
 			require.NoError(t, err)
 			assert.Equal(t, test.want.Key, got.Key)
 			assert.True(t, test.want.Repository.Equal(got.Repository), "repository is %s", got.Repository)
@@ -279,7 +279,7 @@ func TestOverwrites(t *testing.T) {
 }
 
 func TestOverwriteOfNoRepository(t *testing.T) {
-	got, diff, err := component.Overwrites{{Substitution: side("new", "", "")}}.Apply(component.Location{Key: key("a")})
+	got, diff, err := component.Overwrites{{Substitution: side("new", "", "")}}.Apply(t.Context(), component.Location{Key: key("a")})
 	require.NoError(t, err)
 	assert.True(t, registry(t, "new").Equal(got.Repository))
 	assert.Equal(t, "+ repositoryContext: {\"baseUrl\":\"new\",\"type\":\"OCIRegistry\"}", diff)
@@ -288,7 +288,7 @@ func TestOverwriteOfNoRepository(t *testing.T) {
 func TestOverwritesNameTheWrongEntry(t *testing.T) {
 	raw := v1alpha1.NewAnyJSON([]byte(`{"baseUrl":"a"}`))
 	_, _, err := component.Overwrites{{}, {Substitution: v1alpha1.ComponentVersionOverwriteReference{RepositoryContext: &raw}}}.
-		Apply(component.Location{Key: key("a")})
+		Apply(t.Context(), component.Location{Key: key("a")})
 	assert.ErrorContains(t, err, "overwrites[1].substitution: repositoryContext: field type is missing")
 }
 

@@ -36,56 +36,38 @@ const (
 // partNames are the names of the parts in manifests.
 var partNames = [partCount]string{"repositoryContext", "componentName", "version"}
 
+// placed is a location with its repository folded.
+type placed struct {
+	Location
+	folded string
+}
+
 // given are the parts that an overwrite names.
 type given struct {
-	location Location
+	location placed
 	has      [partCount]bool
 }
 
 // Apply returns the location that takes the place of l, and a textual diff of both; the diff is empty when nothing was overwritten. An
 // overwrite matches when all fields of its source equal the location. Of the overwrites that match, each gives all its substitution
 // fields; one that has a field which an earlier one gave is left out. The result is not overwritten again.
-func (o Overwrites) Apply(l Location) (Location, string, error) {
-	var collected given
-	for i, overwrite := range o {
-		source, err := partsOf(overwrite.Source)
-		if err != nil {
-			return l, "", fmt.Errorf("overwrites[%d].source: %w", i, err)
-		}
-		substitution, err := partsOf(overwrite.Substitution)
-		if err != nil {
-			return l, "", fmt.Errorf("overwrites[%d].substitution: %w", i, err)
-		}
-		if source.matches(l) && !collected.overlaps(substitution) {
-			collected.takeAll(substitution)
-		}
-	}
-	out := collected.onto(l)
-	return out, diff(l, out), nil
+func (o Overwrites) Apply(ctx context.Context, l Location) (Location, string, error) {
+	return o.Once().Apply(ctx, l)
 }
 
 // partsOf reads the parts of one side of an overwrite.
-func partsOf(r v1alpha1.ComponentVersionOverwriteReference) (given, error) {
-	g := given{location: Location{Key: Key{r.ComponentName, r.Version}}}
+func partsOf(ctx context.Context, r v1alpha1.ComponentVersionOverwriteReference) (given, error) {
+	g := given{location: placed{Location: Location{Key: Key{r.ComponentName, r.Version}}}}
 	g.has = [partCount]bool{partName: r.ComponentName != "", partVersion: r.Version != ""}
 	if r.RepositoryContext == nil || len(r.RepositoryContext.RawMessage) == 0 {
 		return g, nil
 	}
-	repository, err := ParseTyped(r.RepositoryContext.RawMessage)
+	repository, err := parseTyped(ctx, r.RepositoryContext.RawMessage)
 	if err != nil {
 		return g, fmt.Errorf("repositoryContext: %w", err)
 	}
-	g.location.Repository, g.has[partRepository] = repository, true
+	g.location.Repository, g.location.folded, g.has[partRepository] = repository, repository.Folded(), true
 	return g, nil
-}
-
-func (g given) matches(l Location) bool {
-	for p := range partCount {
-		if g.has[p] && !g.location.equal(l, p) {
-			return false
-		}
-	}
-	return true
 }
 
 func (g given) overlaps(other given) bool {
@@ -105,9 +87,9 @@ func (g *given) takeAll(other given) {
 }
 
 // onto returns l with the given parts.
-func (g given) onto(l Location) Location {
+func (g given) onto(l placed) placed {
 	if g.has[partRepository] {
-		l.Repository = g.location.Repository
+		l.Repository, l.folded = g.location.Repository, g.location.folded
 	}
 	if g.has[partName] {
 		l.Key.Name = g.location.Key.Name
@@ -148,24 +130,7 @@ func diff(before, after Location) string {
 // looked for when a hint names no repository; after an overwrite, the hint for next names the repository to use. The resolver refuses a
 // descriptor that names another component version than the one asked for.
 func (o Overwrites) Wrap(repository Typed, next Resolver) Resolver {
-	return ResolverFunc(func(ctx context.Context, key Key, hint Hint) (*Descriptor, error) {
-		before := Location{Repository: hint.Repository, Key: key}
-		if before.Repository.IsZero() {
-			before.Repository = repository
-		}
-		after, _, err := o.Apply(before)
-		if err != nil {
-			return nil, fmt.Errorf("component version overwrites are wrong: %w", err)
-		}
-		if !after.Repository.Equal(before.Repository) {
-			hint.Repository = after.Repository
-		}
-		found, err := next.Resolve(ctx, after.Key, hint)
-		if err != nil {
-			return nil, err
-		}
-		return found, found.Answers(after.Key)
-	})
+	return o.Once().Wrap(repository, next)
 }
 
 // Answers checks that a repository answered with the component version that it was asked for.

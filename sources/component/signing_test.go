@@ -406,6 +406,43 @@ func TestDigestsThatOnlyTheRootHas(t *testing.T) {
 	assert.Error(t, verify(t, bare))
 }
 
+func TestTheFirstDigestOfAResourceCounts(t *testing.T) {
+	digest := func(value string) component.DigestSpec {
+		return component.DigestSpec{HashAlgorithm: component.HashSHA256, NormalisationAlgorithm: component.GenericBlobDigest, Value: value}
+	}
+	nested := func(name string, extra map[string]string, value string) component.NestedResourceDigest {
+		return component.NestedResourceDigest{Name: name, Version: "1.0.0", ExtraIdentity: extra, Digest: digest(value)}
+	}
+	root, a := refersTo("root", "a"), refersTo("a")
+	for _, extra := range []map[string]string{nil, {"a": "b", "c": "d"}, {"a": "b c:d"}} {
+		a.Resources = append(a.Resources, component.Resource{Element: component.Element{Name: "r", Version: "1.0.0", ExtraIdentity: extra}, Type: "plainText", Access: typed(t, "{type: localBlob, localReference: r}")})
+	}
+	root.NestedDigests = []component.NestedDigests{
+		{Name: a.Name, Version: a.Version, Resources: []component.NestedResourceDigest{nested("r", nil, "of a list that another one replaces")}},
+		{Name: a.Name, Version: a.Version, Resources: []component.NestedResourceDigest{
+			nested("s", nil, "of another name"), nested("r", map[string]string{}, "11"), nested("r", nil, "00"),
+			nested("r", map[string]string{"a": "b c:d"}, "33"), nested("r", map[string]string{"c": "d", "a": "b"}, "22"), nested("r", map[string]string{"a": "b", "c": "d"}, "00"),
+		}},
+	}
+	c := signedBy(t, closed(t, root, a), signing.SignOptions{Name: "release", Key: ownKey()})
+	out, err := signing.Verify(t.Context(), c, "release", signing.Keys{PublicKey: publicPEM(t, ownKey().Public())}, nil)
+	require.NoError(t, err)
+	var got []string
+	for _, r := range out.Find(a.Key()).Resources {
+		got = append(got, r.Digest.Value)
+	}
+	assert.Equal(t, []string{"11", "22", "33"}, got)
+}
+
+func TestVerifyStopsWhenNobodyWaits(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	c := signed(t)
+	cancel()
+	_, err := signing.Verify(ctx, c, "release", signing.Keys{PublicKey: publicPEM(t, ownKey().Public())}, nil)
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.NotContains(t, err.Error(), "is not valid")
+}
+
 func TestSignRefuses(t *testing.T) {
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)

@@ -25,8 +25,10 @@ type Typed struct {
 }
 
 // ParseTyped reads YAML or JSON of an object with a field type.
-func ParseTyped(text []byte) (Typed, error) {
-	document, err := decodeJSON(context.Background(), text)
+func ParseTyped(text []byte) (Typed, error) { return parseTyped(context.Background(), text) }
+
+func parseTyped(ctx context.Context, text []byte) (Typed, error) {
+	document, err := decodeJSON(ctx, text)
 	if err != nil {
 		return Typed{}, err
 	}
@@ -54,15 +56,18 @@ func NewTyped(fields map[string]any) (Typed, error) {
 func (t Typed) IsZero() bool { return t.Type == "" && len(t.Raw) == 0 }
 
 // Equal reports whether both are the same object; aliases and versions of a type count as the same.
-func (t Typed) Equal(other Typed) bool {
-	if t.IsZero() || other.IsZero() {
-		return t.IsZero() && other.IsZero()
+func (t Typed) Equal(other Typed) bool { return t.Folded() == other.Folded() }
+
+// Folded returns the text that all objects share that are Equal; it is empty when there is no object. It reads the object anew: who compares
+// one with many keeps the text.
+func (t Typed) Folded() string {
+	if t.IsZero() {
+		return ""
 	}
-	a, b := t.Fields(), other.Fields()
-	a["type"], b["type"] = kindOf(t.Type), kindOf(other.Type)
-	left, _ := json.Marshal(a)
-	right, _ := json.Marshal(b)
-	return bytes.Equal(left, right)
+	fields := t.Fields()
+	fields["type"] = kindOf(t.Type)
+	text, _ := json.Marshal(fields)
+	return string(text)
 }
 
 // String returns the object as JSON.

@@ -4,10 +4,10 @@
 package repository
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
@@ -50,6 +50,9 @@ type finder struct {
 
 	mu      sync.Mutex
 	origins map[string]*opening
+	// last is the repository that was asked for last.
+	last       component.Typed
+	lastFolded string
 }
 
 // lookup asks the repository, then the resolvers of the OCM configuration.
@@ -76,17 +79,36 @@ func (f *finder) lookup(ctx context.Context, key component.Key, repository compo
 // ErrRepositoryMissing is inside the error about a component without any repository to look into.
 var ErrRepositoryMissing = errors.New("repository context missing")
 
+// candidates are the repository, and those of the resolvers that fit; each once.
 func (f *finder) candidates(key component.Key, repository component.Typed) []component.Typed {
 	var all []component.Typed
 	if !repository.IsZero() {
 		all = append(all, repository)
 	}
+	if len(f.scope.Rights.resolvers) == 0 {
+		return all
+	}
+	folded, taken := f.folded(repository), map[*string]bool{}
 	for _, r := range f.scope.Rights.resolvers {
-		if r.fits(key.Name) && !slices.ContainsFunc(all, r.repository.Equal) {
+		if taken[r.folded] || !r.fits(key.Name) {
+			continue
+		}
+		taken[r.folded] = true
+		if repository.IsZero() || *r.folded != folded {
 			all = append(all, r.repository)
 		}
 	}
 	return all
+}
+
+// folded returns the text that all repositories share that are equal to this one. Most that are asked for are the same one.
+func (f *finder) folded(repository component.Typed) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.last.Type != repository.Type || !bytes.Equal(f.last.Raw, repository.Raw) {
+		f.last, f.lastFolded = repository, repository.Folded()
+	}
+	return f.lastFolded
 }
 
 func (f *finder) ask(ctx context.Context, key component.Key, repository component.Typed) (*version, error) {

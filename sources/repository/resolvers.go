@@ -22,6 +22,18 @@ type resolver struct {
 	prefix, pattern string
 	priority        int
 	repository      component.Typed
+	// folded is the repository folded: one text for all resolvers of a configuration whose repositories are equal.
+	folded *string
+}
+
+// texts keep one of those that are the same.
+type texts map[string]*string
+
+func (t texts) one(text string) *string {
+	if t[text] == nil {
+		t[text] = &text
+	}
+	return t[text]
 }
 
 // defaultPriority is what a resolver without one has; higher ones come first.
@@ -63,6 +75,7 @@ func parseOCMConfig(raw []byte) (keychain.Credentials, []resolver, error) {
 	}
 	var logins []keychain.Credentials
 	var resolvers []resolver
+	known := texts{}
 	for i, entry := range entries {
 		switch kind, _, _ := strings.Cut(entry.Type, "/"); {
 		case kind == credentialsConfig:
@@ -72,7 +85,7 @@ func parseOCMConfig(raw []byte) (keychain.Credentials, []resolver, error) {
 			}
 			logins = append(logins, found)
 		case slices.Contains(resolverConfigs, kind):
-			found, err := entry.resolvers()
+			found, err := entry.resolvers(known)
 			if err != nil {
 				return keychain.Credentials{}, nil, fmt.Errorf("configuration %d (%s): %w", i, entry.Type, err)
 			}
@@ -118,36 +131,47 @@ func ocmEntries(raw []byte, depth int) ([]ocmEntry, error) {
 	return entries, nil
 }
 
-func (e ocmEntry) resolvers() ([]resolver, error) {
+func (e ocmEntry) resolvers(known texts) ([]resolver, error) {
 	found := make([]resolver, 0, len(e.Resolvers))
+	aliases := e.aliases(known)
 	for i, r := range e.Resolvers {
-		repository, err := e.repository(r.Repository)
+		out, err := repositoryIn(r.Repository, aliases, known)
 		if err != nil {
 			return nil, fmt.Errorf("resolvers[%d].repository: %w", i, err)
 		}
 		if _, err := path.Match(r.Pattern, ""); err != nil {
 			return nil, fmt.Errorf("resolvers[%d].componentNamePattern %q is not a pattern; use * and ? as in file names", i, r.Pattern)
 		}
-		priority := defaultPriority
+		out.prefix, out.pattern, out.priority = strings.TrimSuffix(r.Prefix, "/"), r.Pattern, defaultPriority
 		if r.Priority != nil {
-			priority = *r.Priority
+			out.priority = *r.Priority
 		}
-		found = append(found, resolver{prefix: strings.TrimSuffix(r.Prefix, "/"), pattern: r.Pattern, priority: priority, repository: repository})
+		found = append(found, out)
 	}
 	return found, nil
 }
 
-// repository is an object, or the name of an alias.
-func (e ocmEntry) repository(raw json.RawMessage) (component.Typed, error) {
+// aliases are resolvers for the repositories that have a name, with no other field.
+func (e ocmEntry) aliases(known texts) map[string]resolver {
+	out := map[string]resolver{}
+	for alias, repository := range e.Aliases {
+		out[alias] = resolver{repository: repository, folded: known.one(repository.Folded())}
+	}
+	return out
+}
+
+// repositoryIn returns a resolver for an object, or the name of an alias, with no other field.
+func repositoryIn(raw json.RawMessage, aliases map[string]resolver, known texts) (resolver, error) {
 	var alias string
 	if json.Unmarshal(raw, &alias) == nil {
-		known, ok := e.Aliases[alias]
+		found, ok := aliases[alias]
 		if !ok {
-			return component.Typed{}, fmt.Errorf("alias %q is not defined; add it to aliases", alias)
+			return resolver{}, fmt.Errorf("alias %q is not defined; add it to aliases", alias)
 		}
-		return known, nil
+		return found, nil
 	}
-	return component.ParseTyped(raw)
+	repository, err := component.ParseTyped(raw)
+	return resolver{repository: repository, folded: known.one(repository.Folded())}, err
 }
 
 // fits reports whether the resolver is for a component.

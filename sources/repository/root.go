@@ -57,9 +57,9 @@ func (s *Session) byReference(ctx context.Context, ref v1alpha1.ComponentDescrip
 		}
 	}
 	written := component.Location{Repository: repository, Key: component.Key{Name: ref.ComponentName, Version: ref.Version}}
-	at, diff, err := component.Overwrites(s.scope.Overwrites).Apply(written)
+	at, diff, err := s.overwrites.Apply(ctx, written)
 	if err != nil {
-		return nil, refused("componentVersionOverwrites", err)
+		return nil, refusedIn(ctx, "componentVersionOverwrites", err)
 	}
 	v, err := s.finder.lookup(ctx, at.Key, at.Repository)
 	if err != nil {

@@ -31,6 +31,8 @@ type Scope struct {
 // is safe for concurrent use and has to be closed.
 type Session struct {
 	scope *Scope
+	// overwrites are those of the scope.
+	overwrites *component.OverwritesOnce
 	// finder looks versions up, known remembers them, and contents opens what their resources name.
 	finder   *finder
 	known    *versions
@@ -42,11 +44,12 @@ type Session struct {
 func (r *Repositories) Open(s Scope) *Session {
 	held := &holdings{found: map[*component.Descriptor]struct{}{}, claim: r.rooms.sessions.Claim(s.Namespace)}
 	return &Session{
-		scope:    &s,
-		finder:   &finder{r: r, scope: &s, held: held, origins: map[string]*opening{}},
-		known:    &versions{found: map[component.Key]*version{}, embedded: map[component.Key]*version{}},
-		contents: contents{r: r, scope: &s},
-		held:     held,
+		scope:      &s,
+		overwrites: component.Overwrites(s.Overwrites).Once(),
+		finder:     &finder{r: r, scope: &s, held: held, origins: map[string]*opening{}},
+		known:      &versions{found: map[component.Key]*version{}, embedded: map[component.Key]*version{}},
+		contents:   contents{r: r, scope: &s},
+		held:       held,
 	}
 }
 
@@ -73,7 +76,8 @@ func (s *Session) Weight() (own int64, shared []memory.Piece) {
 
 // Closure returns root with everything it refers to, overwrites applied. Component versions are looked up in parallel.
 func (s *Session) Closure(ctx context.Context, root *component.Descriptor) (*component.Closed, error) {
-	resolver := component.Overwrites(s.scope.Overwrites).Wrap(s.known.start(), component.ResolverFunc(s.resolve))
+	defer s.overwrites.Forget() // sessions are kept, and closures are made once
+	resolver := s.overwrites.Wrap(s.known.start(), component.ResolverFunc(s.resolve))
 	closed, err := component.Closure(s.own(ctx), root, resolver, component.Limits{})
 	var found *lookupError
 	if err == nil || errors.As(err, &found) || ctx.Err() != nil {

@@ -127,6 +127,9 @@ func (v *View) written(key component.Key) bool {
 	}
 	return slices.ContainsFunc(v.Closed.Descriptors, func(d *component.Descriptor) bool {
 		return slices.ContainsFunc(d.References, func(reference component.Reference) bool {
+			if reference.Key() != key {
+				return false
+			}
 			embedded, err := reference.Embedded()
 			return err == nil && embedded != nil && embedded.Key() == key
 		})

@@ -162,10 +162,18 @@ func (r *Reader) verifyRoot(ctx context.Context, root *v1alpha1.Installation, c 
 	}
 	closed, err := signing.Verify(ctx, found.closed, name, *keys, nil)
 	if err != nil {
-		return kit.Stall(jobs.VerifyOperation, jobs.ReasonUnverified, "spec.verification: %w", err)
+		return notVerified(ctx, err)
 	}
 	found.take(closed, fmt.Sprintf("signature %q of component %s is verified", name, closed.Root.Key()))
 	return nil
+}
+
+// notVerified says that a person has to look at a signature, unless the job ended before it was checked.
+func notVerified(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	return kit.Stall(jobs.VerifyOperation, jobs.ReasonUnverified, "spec.verification: %w", err)
 }
 
 // take goes on with verified descriptors: they hold the digests that content is compared with later.

@@ -4,6 +4,8 @@
 package inputs
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -96,4 +98,13 @@ func TestT02ABlueprintThatTheSignatureLeavesOutIsRefused(t *testing.T) {
 	resource.Digest = &component.DigestSpec{HashAlgorithm: component.HashSHA256, NormalisationAlgorithm: component.OCIArtifactDigest, Value: "00"}
 	require.NoError(t, found.covers("blueprint"))
 	assert.NoError(t, found.covers("other"), "what is not there is reported where it is read")
+}
+
+func TestAnInterruptedVerificationBlamesNoSignature(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var failure *kit.Failure
+	require.ErrorAs(t, notVerified(ctx, errors.New("it was changed")), &failure)
+	assert.Equal(t, kit.Stalled, failure.Kind)
+	cancel()
+	assert.False(t, errors.As(notVerified(ctx, ctx.Err()), &failure))
 }

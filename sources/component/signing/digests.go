@@ -4,9 +4,9 @@
 package signing
 
 import (
+	"context"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -18,7 +18,7 @@ import (
 type digests struct {
 	closed              *component.Closed
 	normalisation, hash string
-	nested              map[component.Key]component.NestedDigests
+	nested              map[component.Key]resourceDigests
 	known               map[component.Key]sum
 	filled              map[component.Key]*component.Descriptor
 	running             map[component.Key]bool
@@ -32,18 +32,38 @@ type sum struct {
 
 func newDigests(closed *component.Closed, normalisation, hash string) *digests {
 	out := &digests{
-		closed: closed, normalisation: normalisation, hash: hash, nested: map[component.Key]component.NestedDigests{}, known: map[component.Key]sum{},
+		closed: closed, normalisation: normalisation, hash: hash, nested: map[component.Key]resourceDigests{}, known: map[component.Key]sum{},
 		filled: map[component.Key]*component.Descriptor{}, running: map[component.Key]bool{},
 	}
 	for _, n := range closed.Root.NestedDigests {
-		out.nested[component.Key{Name: n.Name, Version: n.Version}] = n
+		out.nested[component.Key{Name: n.Name, Version: n.Version}] = resourceDigestsOf(n.Resources)
 	}
 	return out
 }
 
+// resourceDigests are digests of resources by what names these.
+type resourceDigests map[string]component.DigestSpec
+
+// resourceDigestsOf keeps the first digest of each resource.
+func resourceDigestsOf(resources []component.NestedResourceDigest) resourceDigests {
+	out := make(resourceDigests, len(resources))
+	for _, n := range resources {
+		id := resourceID(n.Name, n.Version, n.ExtraIdentity)
+		if _, isKnown := out[id]; !isKnown {
+			out[id] = n.Digest
+		}
+	}
+	return out
+}
+
+// resourceID is what names a resource as one text; no extra identity is the same as an empty one.
+func resourceID(name, version string, extraIdentity map[string]string) string {
+	return fmt.Sprintf("%q %q %q", name, version, extraIdentity)
+}
+
 // of returns the digest of a descriptor, and the descriptor with all digests.
-func (s *digests) of(d *component.Descriptor) (sum, *component.Descriptor, error) {
-	filled, err := s.fill(d)
+func (s *digests) of(ctx context.Context, d *component.Descriptor) (sum, *component.Descriptor, error) {
+	filled, err := s.fill(ctx, d)
 	if err != nil {
 		return sum{}, nil, err
 	}
@@ -68,9 +88,11 @@ func (s *digests) of(d *component.Descriptor) (sum, *component.Descriptor, error
 
 // fill returns a copy of the descriptor in which all digests are there. Those of references that were made with the same algorithms are
 // checked; others are replaced without a look.
-func (s *digests) fill(d *component.Descriptor) (*component.Descriptor, error) {
+func (s *digests) fill(ctx context.Context, d *component.Descriptor) (*component.Descriptor, error) {
 	key := d.Key()
 	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
 	case s.filled[key] != nil:
 		return s.filled[key], nil
 	case s.running[key]:
@@ -81,7 +103,7 @@ func (s *digests) fill(d *component.Descriptor) (*component.Descriptor, error) {
 	out := *d
 	out.References = slices.Clone(d.References)
 	for i := range out.References {
-		if err := s.fillReference(&out.References[i]); err != nil {
+		if err := s.fillReference(ctx, &out.References[i]); err != nil {
 			return nil, fmt.Errorf("component %s, reference %q: %w", key, out.References[i].Name, err)
 		}
 	}
@@ -95,12 +117,12 @@ func (s *digests) fill(d *component.Descriptor) (*component.Descriptor, error) {
 	return &out, nil
 }
 
-func (s *digests) fillReference(r *component.Reference) error {
+func (s *digests) fillReference(ctx context.Context, r *component.Reference) error {
 	to, err := s.closed.Follow(r)
 	if err != nil {
 		return err
 	}
-	computed, _, err := s.of(to)
+	computed, _, err := s.of(ctx, to)
 	if err != nil {
 		return err
 	}
@@ -120,11 +142,9 @@ func (s *digests) fillResource(owner component.Key, r *component.Resource) error
 	if r.Digest != nil || !r.HasContent() {
 		return nil
 	}
-	for _, n := range s.nested[owner].Resources {
-		if n.Name == r.Name && n.Version == r.Version && maps.Equal(n.ExtraIdentity, r.ExtraIdentity) {
-			r.Digest = &n.Digest
-			return nil
-		}
+	if found, isKnown := s.nested[owner][resourceID(r.Name, r.Version, r.ExtraIdentity)]; isKnown {
+		r.Digest = &found
+		return nil
 	}
 	return fmt.Errorf("resource %q of component %s has no digest, so no signature covers its content; publish it with a digest", r.Name, owner)
 }

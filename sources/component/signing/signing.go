@@ -5,6 +5,7 @@ package signing
 
 import (
 	"cmp"
+	"context"
 	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
@@ -69,7 +70,7 @@ func Sign(closed *component.Closed, o SignOptions) (*component.Descriptor, error
 		return nil, errors.New("a signature needs a name and a key")
 	}
 	digests := newDigests(closed, o.Normalisation, o.Hash)
-	sum, filled, err := digests.of(closed.Root)
+	sum, filled, err := digests.of(context.Background(), closed.Root)
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ const parallelDigests = 8
 // references are computed anew from the normalised descriptors, see Descriptor.Normalise. Every resource with content needs a digest. It
 // is compared with the content when digester is given; otherwise whoever reads the content later has to call DigestSpec.Verify. The
 // returned closure is the one to go on with: digests that only the root had are filled in where they belong. The error for a missing
-// signature wraps ErrNotFound.
+// signature wraps ErrNotFound. Where ctx ends the error says nothing about the signature.
 func Verify(ctx context.Context, closed *component.Closed, name string, keys Keys, digester BlobDigester) (*component.Closed, error) {
 	signature, err := signatureOf(closed.Root, name)
 	if err != nil {
@@ -53,7 +53,10 @@ func Verify(ctx context.Context, closed *component.Closed, name string, keys Key
 	}
 	want := signature.Digest
 	computed := newDigests(closed, want.NormalisationAlgorithm, want.HashAlgorithm)
-	got, _, err := computed.of(closed.Root)
+	got, _, err := computed.of(ctx, closed.Root)
+	if err != nil && ctx.Err() != nil {
+		return nil, err
+	}
 	if err == nil && !strings.EqualFold(got.spec.Value, want.Value) {
 		err = fmt.Errorf("the component has digest %s, but %.200q was signed; it was changed since", got.spec.Value, want.Value)
 	}
