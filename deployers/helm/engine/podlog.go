@@ -29,6 +29,8 @@ const (
 	maxReadLog = 64 << 10
 	// podLogTime bounds how long the log of a Pod may take.
 	podLogTime = 5 * time.Second
+	// maxHookPods bounds among how many Pods of a Job the newest is looked for.
+	maxHookPods = 50
 )
 
 // podLog holds what the Pods of hooks that failed wrote last, by the name of the hook. It is safe for concurrent use.
@@ -134,9 +136,9 @@ func podOf(ctx context.Context, clients *kubernetes.Clientset, hook *resource.In
 			return pod
 		}
 	case "Job":
-		pods, err := clients.CoreV1().Pods(hook.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "job-name=" + hook.Name})
+		pods, err := clients.CoreV1().Pods(hook.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "job-name=" + hook.Name, Limit: maxHookPods})
 		if err == nil {
-			return newest(pods.Items)
+			return newest(pods.Items[:min(len(pods.Items), maxHookPods)]) // a target may send more than it is asked for
 		}
 	}
 	return nil
