@@ -9,6 +9,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -78,6 +79,17 @@ func unsigned(t *testing.T, id string, expires time.Time) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","kid":"`+id+`"}`)) + "." + claims + "."
 }
 
+// signAs makes a token of the account with a header as it is written.
+func signAs(t *testing.T, header string, key *ecdsa.PrivateKey) string {
+	t.Helper()
+	claims := fmt.Sprintf(`{"sub":%q,"exp":%d}`, account, time.Now().Add(time.Hour).Unix())
+	text := base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString([]byte(claims))
+	hash := sha256.Sum256([]byte(text))
+	r, s, err := ecdsa.Sign(rand.Reader, key, hash[:])
+	require.NoError(t, err)
+	return text + "." + base64.RawURLEncoding.EncodeToString(append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...))
+}
+
 func curveKey(t *testing.T, curve elliptic.Curve) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(curve, rand.Reader)
@@ -111,6 +123,45 @@ func TestTokensThatTheAPIServerHasSigned(t *testing.T) {
 			assert.Equal(t, tc.want, set.reader().signedFor(t.Context(), tc.token))
 		})
 	}
+}
+
+func TestTokensHaveNoHeadersButThoseOfAPIServers(t *testing.T) {
+	key := curveKey(t, elliptic.P256())
+	public, err := json.Marshal(jose.JSONWebKey{Key: &key.PublicKey})
+	require.NoError(t, err)
+	set := &published{t: t, keys: map[string]any{"known": &key.PublicKey, strings.Repeat("k", 1024): &key.PublicKey}}
+	for name, tc := range map[string]struct{ header, want string }{
+		"of an API server":              {`{"alg":"ES256","kid":"known"}`, account},
+		"with a type":                   {`{"alg":"ES256","kid":"known","typ":"JWT"}`, account},
+		"with the longest ID of a key":  {`{"alg":"ES256","kid":"` + strings.Repeat("k", 1024) + `","typ":"JWT"}`, account},
+		"a key":                         {`{"alg":"ES256","kid":"known","jwk":` + string(public) + `}`, ""},
+		"a key that is escaped":         {`{"alg":"ES256","kid":"known","jw\u006b":` + string(public) + `}`, ""},
+		"a key in capitals":             {`{"alg":"ES256","kid":"known","JWK":` + string(public) + `}`, ""},
+		"a key and then none":           {`{"alg":"ES256","kid":"known","jwk":` + string(public) + `,"jwk":null}`, ""},
+		"a key that is null":            {`{"alg":"ES256","kid":"known","jwk":null}`, ""},
+		"certificates":                  {`{"alg":"ES256","kid":"known","x5c":null}`, ""},
+		"what nobody knows":             {`{"alg":"ES256","kid":"known","other":[[]]}`, ""},
+		"a known name in capitals":      {`{"alg":"ES256","kid":"known","Typ":"JWT"}`, ""},
+		"a known name twice":            {`{"alg":"ES256","kid":"known","kid":"known"}`, ""},
+		"a long one":                    {`{"alg":"ES256","kid":"known","typ":"` + strings.Repeat("x", maxTokenHeader) + `"}`, ""},
+		"a long one without much in it": {`{"alg":"ES256","kid":"known"` + strings.Repeat(" ", maxTokenHeader) + `}`, ""},
+		"more than one":                 {`{"alg":"ES256","kid":"known"}{}`, ""},
+		"none":                          {`null`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, tc.want, set.reader().signedFor(t.Context(), signAs(t, tc.header, key)))
+		})
+	}
+}
+
+// TestNobodyComputesWithKeysOfTokens has a private key in the header of a token, which takes seconds to look at, and minutes where its prime is six times as long.
+func TestNobodyComputesWithKeysOfTokens(t *testing.T) {
+	key := curveKey(t, elliptic.P256())
+	set := &published{t: t, keys: map[string]any{"known": &key.PublicKey}}
+	token := signAs(t, `{"alg":"ES256","kid":"known","jwk":{"kty":"RSA","n":"Aw","e":"AQAB","d":"AQ","q":"BQ","p":"`+strings.Repeat("_", 1900)+`"}}`, key)
+	began := time.Now()
+	assert.Empty(t, set.reader().signedFor(t.Context(), token))
+	assert.Less(t, time.Since(began), 500*time.Millisecond)
 }
 
 func TestKeysAreReadAtAPace(t *testing.T) {

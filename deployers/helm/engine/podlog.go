@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"maps"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 )
@@ -29,6 +31,8 @@ const (
 	maxReadLog = 64 << 10
 	// podLogTime bounds how long the log of a Pod may take.
 	podLogTime = 5 * time.Second
+	// maxHookPods bounds among how many Pods of a Job the newest is looked for.
+	maxHookPods = 50
 )
 
 // podLog holds what the Pods of hooks that failed wrote last, by the name of the hook. It is safe for concurrent use.
@@ -127,29 +131,50 @@ func wholeLines(text string) string {
 
 // podOf returns the Pod of a hook, of a Job the newest; nil when there is none.
 func podOf(ctx context.Context, clients *kubernetes.Clientset, hook *resource.Info) *corev1.Pod {
+	name := hook.Name
 	switch hook.Mapping.GroupVersionKind.Kind {
 	case "Pod":
-		pod, err := clients.CoreV1().Pods(hook.Namespace).Get(ctx, hook.Name, metav1.GetOptions{})
-		if err == nil {
-			return pod
-		}
 	case "Job":
-		pods, err := clients.CoreV1().Pods(hook.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "job-name=" + hook.Name})
-		if err == nil {
-			return newest(pods.Items)
-		}
+		name = newestPod(ctx, clients, hook)
+	default:
+		return nil
 	}
-	return nil
+	if name == "" {
+		return nil
+	}
+	pod, err := clients.CoreV1().Pods(hook.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	return pod
 }
 
-func newest(pods []corev1.Pod) *corev1.Pod {
-	var last *corev1.Pod
-	for i := range pods {
-		if last == nil || last.CreationTimestamp.Before(&pods[i].CreationTimestamp) {
-			last = &pods[i]
+// listed is what is read of a list of Pods: a target may send millions, and as Go types they would fill the memory.
+type listed struct {
+	Items []struct {
+		Metadata struct {
+			Name              string
+			CreationTimestamp metav1.Time
 		}
 	}
-	return last
+}
+
+// newestPod returns the name of the newest Pod of a Job, "" when there is none.
+func newestPod(ctx context.Context, clients *kubernetes.Clientset, job *resource.Info) string {
+	raw, err := clients.CoreV1().RESTClient().Get().Namespace(job.Namespace).Resource("pods").
+		VersionedParams(&metav1.ListOptions{LabelSelector: "job-name=" + job.Name, Limit: maxHookPods}, scheme.ParameterCodec).Do(ctx).Raw()
+	var pods listed
+	if err != nil || json.Unmarshal(raw, &pods) != nil {
+		return ""
+	}
+	var newest string
+	var since metav1.Time
+	for _, pod := range pods.Items[:min(len(pods.Items), maxHookPods)] { // a target may send more than it is asked for
+		if newest == "" || since.Before(&pod.Metadata.CreationTimestamp) {
+			newest, since = pod.Metadata.Name, pod.Metadata.CreationTimestamp
+		}
+	}
+	return newest
 }
 
 // failedContainer returns the first container of a Pod that ended badly, else the first of all.

@@ -4,9 +4,12 @@
 package readiness
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
+	"index/suffixarray"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +39,8 @@ const (
 	logTime     = 5 * time.Second
 	// minConfidential is how long a value has to be to be masked: shorter ones are everywhere.
 	minConfidential = 4
+	// maxConfidential bounds how many values are looked for in a log.
+	maxConfidential = 10_000
 )
 
 var podKind = schema.GroupKind{Kind: "Pod"}
@@ -89,7 +94,7 @@ func podsOf(ctx context.Context, cluster *target.Cluster, live *unstructured.Uns
 	if err != nil {
 		return nil
 	}
-	return podsIn(found.Items)
+	return podsIn(found.Items[:min(len(found.Items), maxPods)]) // a target may send more than it is asked for
 }
 
 // podsIn returns Pods as Go types; none where a target has some that cannot be such.
@@ -173,42 +178,56 @@ func words(state, message string) string {
 }
 
 // lastLine returns the last line that a container has logged, without the values of Secrets among the manifests. Nothing is read where those
-// are not known.
+// are not known, or too many.
 func (c *Checks) lastLine(ctx context.Context, pod *corev1.Pod, container string, isBefore bool) string {
 	if c.Confidential == nil {
 		return ""
 	}
-	core, err := corev1client.NewForConfig(c.Session.Cluster.Config)
+	confidential := c.Confidential()
+	if len(confidential) > maxConfidential {
+		return ""
+	}
+	text, err := c.endOfLog(ctx, pod, container, isBefore)
 	if err != nil {
 		return ""
+	}
+	if len(text) >= maxLogBytes {
+		text = withoutBeginning(text, confidential)
+	}
+	return oneLine(masked(text, confidential))
+}
+
+// endOfLog reads the last line that a container has logged, as far as it may be long. A target may send more than it is asked for.
+func (c *Checks) endOfLog(ctx context.Context, pod *corev1.Pod, container string, isBefore bool) (string, error) {
+	core, err := corev1client.NewForConfig(c.Session.Cluster.Config)
+	if err != nil {
+		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, logTime)
 	defer cancel()
 	lines, limit := int64(1), int64(maxLogBytes)
-	raw, err := core.Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
+	stream, err := core.Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
 		Container: container, Previous: isBefore, TailLines: &lines, LimitBytes: &limit,
-	}).DoRaw(ctx)
+	}).Stream(ctx)
 	if err != nil {
-		return ""
+		return "", err
 	}
-	text := string(raw)
-	if len(raw) >= maxLogBytes {
-		text = withoutBeginning(text, c.Confidential())
-	}
-	return oneLine(masked(text, c.Confidential()))
+	defer stream.Close()
+	raw, err := io.ReadAll(io.LimitReader(stream, maxLogBytes))
+	return string(raw), err
 }
 
-// withoutBeginning returns a text that was cut without the beginning of a confidential value at its end: only whole values are found.
+// withoutBeginning returns a text that was cut without the beginning of a confidential value at its end: only whole values are found. Values in their
+// order are looked up by each end of the text, the longest first.
 func withoutBeginning(text string, confidential []string) string {
-	longest := 0
-	for _, value := range confidential {
-		for length := min(len(value)-1, len(text)); length > longest; length-- {
-			if strings.HasSuffix(text, value[:length]) {
-				longest = length
-			}
+	sorted := slices.Sorted(slices.Values(confidential))
+	for cut := range len(text) {
+		end := text[cut:]
+		if at, _ := slices.BinarySearch(sorted, end); at < len(sorted) && strings.HasPrefix(sorted[at], end) {
+			return text[:cut]
 		}
 	}
-	return text[:len(text)-longest]
+	return text
 }
 
 // oneLine returns a text of the target as messages may hold it: one bounded line without control characters.
@@ -226,22 +245,30 @@ func oneLine(text string) string {
 	return text
 }
 
+// masked returns a text without confidential values. Each is looked up in an index of the text first, which few steps do, whatever both look like.
 func masked(text string, confidential []string) string {
+	index, size := suffixarray.New([]byte(text)), len(text)
 	for _, value := range confidential {
-		text = strings.ReplaceAll(text, value, "***")
+		if len(value) <= size && len(index.Lookup([]byte(value), 1)) > 0 {
+			text = strings.ReplaceAll(text, value, "***")
+		}
 	}
 	return text
 }
 
-// ConfidentialIn returns the values of the Secrets among the objects, the longest first.
+// ConfidentialIn returns the values of the Secrets among the objects and their lines, the longest first, each once.
 func ConfidentialIn(desired []resources.Desired) []string {
 	var found []string
-	note := func(value string) {
-		for _, part := range append(strings.Split(value, "\n"), value) {
-			if part = strings.TrimSpace(part); len(part) >= minConfidential {
-				found = append(found, part)
-			}
+	keep := func(part string) {
+		if part = strings.TrimSpace(part); len(part) >= minConfidential {
+			found = append(found, part)
 		}
+	}
+	note := func(value string) {
+		for part := range strings.SplitSeq(value, "\n") {
+			keep(part)
+		}
+		keep(value)
 	}
 	for _, d := range desired {
 		if d.Object.GroupVersionKind().GroupKind() != (schema.GroupKind{Kind: "Secret"}) {
@@ -258,6 +285,6 @@ func ConfidentialIn(desired []resources.Desired) []string {
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b string) int { return len(b) - len(a) })
-	return found
+	slices.SortFunc(found, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	return slices.Compact(found)
 }

@@ -4,18 +4,24 @@
 package readiness
 
 import (
+	"bytes"
 	"encoding/base64"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
@@ -60,6 +66,88 @@ func TestALogLineThatIsCutInASecretDoesNotShowItsBeginning(t *testing.T) {
 	line := s.lastLine(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop"}}, "main", false)
 
 	assert.Equal(t, "cannot log in with", line)
+}
+
+// endless is a target whose logs do not end. It counts what is read of them.
+type endless struct{ read int }
+
+func (e *endless) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(io.LimitReader(e, 1<<20))}, nil
+}
+
+func (e *endless) Read(into []byte) (int, error) {
+	e.read += len(into)
+	return copy(into, bytes.Repeat([]byte("x"), len(into))), nil
+}
+
+func TestOfALogNoMoreIsReadThanAsked(t *testing.T) {
+	for name, tc := range map[string]struct{ secrets, read int }{
+		"as many secrets as are looked for": {maxConfidential, maxLogBytes},
+		"more":                              {maxConfidential + 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := &endless{}
+			s := &Checks{Session: &resources.Session{Cluster: &target.Cluster{Config: &rest.Config{Transport: log}}},
+				Confidential: func() []string { return slices.Repeat([]string{"secret"}, tc.secrets) }}
+			line := s.lastLine(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop"}}, "main", false)
+			assert.Equal(t, tc.read > 0, line != "", line)
+			assert.Equal(t, tc.read, log.read)
+		})
+	}
+}
+
+func TestBeginningsOfSecretsAtTheEndOfALog(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text    string
+		secrets []string
+		want    string
+	}{
+		"no secrets":            {"a text", nil, "a text"},
+		"nothing of a secret":   {"a text", []string{"secret", "other"}, "a text"},
+		"the first character":   {"a text s", []string{"a-secret", "secret"}, "a text "},
+		"the longest beginning": {"a text abcab", []string{"abx", "abcabx", "b"}, "a text "},
+		"the whole text":        {"secr", []string{"secret"}, ""},
+		"a whole secret":        {"a secret", []string{"secret"}, "a "},
+		"in the middle":         {"a secr text", []string{"secret"}, "a secr text"},
+		"one of many":           {"a text-m", []string{"a", "b", "-mn", "-z", "z"}, "a text"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, tc.want, withoutBeginning(tc.text, tc.secrets))
+		})
+	}
+}
+
+// TestSecretsAreFoundInALogInLittleTime has secrets that are nearly in a log, at each place there: looking for each at each place takes seconds.
+func TestSecretsAreFoundInALogInLittleTime(t *testing.T) {
+	text := strings.Repeat("a", maxLogBytes)
+	long, short := text[:maxLogBytes/2]+"b"+text[:maxLogBytes/4], text[:100]+"b"
+	for name, find := range map[string]func() string{
+		"beginnings": func() string { return withoutBeginning(text, slices.Repeat([]string{long}, 10*maxConfidential)) },
+		"whole ones": func() string { return masked(text, slices.Repeat([]string{short}, 20*maxConfidential)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			began := time.Now()
+			find()
+			assert.Less(t, time.Since(began), 500*time.Millisecond)
+		})
+	}
+}
+
+func TestLinesOfSecretsAreFoundOnce(t *testing.T) {
+	secret := parse(t, "{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {a: \"long line\\nline\\n\\n\\nline\\nabc\", b: line}}")
+	assert.Equal(t, []string{"long line\nline\n\n\nline\nabc", "long line", "line"}, ConfidentialIn([]resources.Desired{{Object: secret}}))
+}
+
+func TestOfMorePodsThanAskedForOnlySoManyAreLookedAt(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"apiVersion": "v1", "kind": "PodList", "items": [{}%s]}`, strings.Repeat(",{}", 2*maxPods))
+	}))
+	defer server.Close()
+	pods, err := dynamic.NewForConfig(&rest.Config{Host: server.URL})
+	require.NoError(t, err)
+	live := parse(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: shop}, spec: {selector: {matchLabels: {app: web}}}}")
+	assert.Len(t, podsOf(t.Context(), &target.Cluster{Dynamic: pods}, live), maxPods)
 }
 
 // TestPodsThatNobodyCanWorkOutHaveNoTrouble has a Pod of a target that would panic when it became a Go type; a larger exponent would take hours.
