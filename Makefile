@@ -17,8 +17,8 @@ LONG_PKGS    := ./tests/tenants
 BENCH        ?= .
 BENCH_FLAGS  ?= -benchtime 1x -timeout 120m
 # Tests that promise a time. They keep it on a quiet machine only (tests/pace), so bench runs them alone.
-TIMED_TESTS  := ^Test(BadInputFailsAtOnce|AnswersWithinFiveMilliseconds|AnInterruptEnds.*|InterruptEndsThePod|TimeoutEndsThePod|D2AChart.*|DriftIsCorrected.*|BombsFailWithinASecond|BombsIn.*|ABombHasLittleTimeAsInstalled|ARenderInAChildCostsAMillisecondAtMost|OthersAreUnaffectedByBombs|PartitionsOnlyDelay)$$
-TIMED_PKGS   := ./tests/behaviour ./tests/agent ./controllers/webhooks ./deployers/contract ./deployers/manifest ./deployers/helm ./deployers/container ./sources/fetch ./confined/rendering
+TIMED_TESTS  := ^Test(BadInputFailsAtOnce|AnswersWithinFiveMilliseconds|AnInterruptEnds.*|InterruptEndsThePod|TimeoutEndsThePod|D2AChart.*|DriftIsCorrected.*|BombsFailWithinASecond|BombsIn.*|ABombHasLittleTimeAsInstalled|ARenderInAChildCostsAMillisecondAtMost|OthersAreUnaffectedByBombs|PartitionsOnlyDelay|SecretsAreFoundInALogInLittleTime)$$
+TIMED_PKGS   := ./tests/behaviour ./tests/agent ./controllers/webhooks ./deployers/contract ./deployers/manifest ./deployers/helm ./deployers/container ./deployers/resources/readiness ./sources/fetch ./confined/rendering
 # The database of known vulnerabilities that lint asks for.
 GOVULNDB     ?= https://vuln.go.dev
 # Flags of tests/bench itself, which its doc.go lists; the other packages do not know them.
