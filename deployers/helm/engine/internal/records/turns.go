@@ -15,9 +15,10 @@ import (
 )
 
 const (
-	// share is the part of all time in which the calls for one owner may unpack large records, beside atOnce, the time that they may need at any moment.
+	// share is the part of all time in which the calls for one owner may unpack large records, beside atOnce, the time that they may need at any moment. Time
+	// passes faster than work is done where the processor is busy, and who waits for long keeps others of its owner from their room.
 	share  = 0.25
-	atOnce = 2 * time.Second
+	atOnce = 30 * time.Second
 )
 
 // unbound is held while a large record is unpacked for a call without a claim.
@@ -70,17 +71,12 @@ func (b Bound) takeTurn() (end func(), err error) {
 	}, nil
 }
 
-// take waits for the turn, and until there is time again. It calls waits before.
+// take waits for the turn, and until there is time again. It calls waits before the latter.
 func (t *turn) take(ctx context.Context, waits func()) error {
 	select {
 	case t.taken <- struct{}{}:
-	default:
-		waits()
-		select {
-		case t.taken <- struct{}{}:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 	if t.time.Tokens() < 0 {
 		waits()
