@@ -68,10 +68,7 @@ var plainHeader = []string{"alg", "kid", "typ"}
 
 // signedFor returns the user for whom the API server has signed a token that is not over, "" where that is not known.
 func (k *keys) signedFor(ctx context.Context, text string) string {
-	if k.read == nil {
-		return ""
-	}
-	if !hasPlainHeader(text) {
+	if k.read == nil || !hasPlainHeader(text) {
 		return ""
 	}
 	token, err := jwt.ParseSigned(text, methods)
@@ -89,9 +86,8 @@ func (k *keys) signedFor(ctx context.Context, text string) string {
 	return claims.Subject
 }
 
-// hasPlainHeader reports whether the header of a token has no other fields than those that API servers write. The parser computes for minutes with a key that a header
-// brings along, before anything is verified. It tells names by their case, as is done here, so it sees no field that is not seen here, and refuses those that are
-// written twice.
+// hasPlainHeader reports whether the header of a token has no other fields than those that API servers write. Where it has a key, the parser checks that key
+// before the signature, which may take minutes. The parser reads the header into a map, too, so it finds no field that is not found here.
 func hasPlainHeader(token string) bool {
 	first, _, _ := strings.Cut(token, ".")
 	if base64.RawURLEncoding.DecodedLen(len(first)) > maxTokenHeader {

@@ -85,7 +85,7 @@ func (c *boundClient) expecting(ctx context.Context, object runtime.Object) cont
 // Expecting lets requests with the returned context succeed only with an object of the given kind. Whoever decodes answers into Go types has to say so, since
 // decoders choose the type by what the answer says: a quantity in it may take hours, and what another type has counts as empty.
 func Expecting(ctx context.Context, kind string) context.Context {
-	return guard.WithKinds(ctx, kind)
+	return guard.WithKind(ctx, kind)
 }
 
 // Get reads an object.

@@ -131,50 +131,43 @@ func wholeLines(text string) string {
 
 // podOf returns the Pod of a hook, of a Job the newest; nil when there is none.
 func podOf(ctx context.Context, clients *kubernetes.Clientset, hook *resource.Info) *corev1.Pod {
-	name := hook.Name
 	switch hook.Mapping.GroupVersionKind.Kind {
 	case "Pod":
-	case "Job":
-		name = newestPod(ctx, clients, hook)
-	default:
-		return nil
-	}
-	if name == "" {
-		return nil
-	}
-	pod, err := clients.CoreV1().Pods(hook.Namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return nil
-	}
-	return pod
-}
-
-// listed is what is read of a list of Pods: a target may send millions, and as Go types they would fill the memory.
-type listed struct {
-	Items []struct {
-		Metadata struct {
-			Name              string
-			CreationTimestamp metav1.Time
+		pod, err := clients.CoreV1().Pods(hook.Namespace).Get(ctx, hook.Name, metav1.GetOptions{})
+		if err == nil {
+			return pod
 		}
+	case "Job":
+		return newest(podsOf(ctx, clients, hook))
 	}
+	return nil
 }
 
-// newestPod returns the name of the newest Pod of a Job, "" when there is none.
-func newestPod(ctx context.Context, clients *kubernetes.Clientset, job *resource.Info) string {
+// podsOf returns Pods of a Job. A target may send millions where it is asked for a few, which would fill the memory as Go types: only the first become such.
+func podsOf(ctx context.Context, clients *kubernetes.Clientset, job *resource.Info) []corev1.Pod {
 	raw, err := clients.CoreV1().RESTClient().Get().Namespace(job.Namespace).Resource("pods").
 		VersionedParams(&metav1.ListOptions{LabelSelector: "job-name=" + job.Name, Limit: maxHookPods}, scheme.ParameterCodec).Do(ctx).Raw()
-	var pods listed
-	if err != nil || json.Unmarshal(raw, &pods) != nil {
-		return ""
+	var list struct{ Items []json.RawMessage }
+	if err != nil || json.Unmarshal(raw, &list) != nil {
+		return nil
 	}
-	var newest string
-	var since metav1.Time
-	for _, pod := range pods.Items[:min(len(pods.Items), maxHookPods)] { // a target may send more than it is asked for
-		if newest == "" || since.Before(&pod.Metadata.CreationTimestamp) {
-			newest, since = pod.Metadata.Name, pod.Metadata.CreationTimestamp
+	pods := make([]corev1.Pod, min(len(list.Items), maxHookPods))
+	for i := range pods {
+		if json.Unmarshal(list.Items[i], &pods[i]) != nil {
+			return nil
 		}
 	}
-	return newest
+	return pods
+}
+
+func newest(pods []corev1.Pod) *corev1.Pod {
+	var last *corev1.Pod
+	for i := range pods {
+		if last == nil || last.CreationTimestamp.Before(&pods[i].CreationTimestamp) {
+			last = &pods[i]
+		}
+	}
+	return last
 }
 
 // failedContainer returns the first container of a Pod that ended badly, else the first of all.

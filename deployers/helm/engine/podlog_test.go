@@ -5,6 +5,7 @@ package engine
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -20,41 +21,38 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-func TestTheNewestPodOfAJobIsOneOfThoseAskedFor(t *testing.T) {
+// jobAt returns a client of a server that answers with a list of Pods, and a hook that is a Job there.
+func jobAt(t *testing.T, list string) (*kubernetes.Clientset, *resource.Info) {
+	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		if name, isOne := strings.CutPrefix(r.URL.Path, "/api/v1/namespaces/shop/pods/"); isOne {
-			fmt.Fprintf(w, `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": %q}}`, name)
-			return
-		}
+		assert.Equal(t, "/api/v1/namespaces/shop/pods", r.URL.Path)
 		assert.Equal(t, fmt.Sprint(maxHookPods), r.URL.Query().Get("limit"))
 		assert.Equal(t, "job-name=migrate", r.URL.Query().Get("labelSelector"))
-		pod := `{"metadata": {"name": "%s", "creationTimestamp": "%d-01-01T00:00:00Z"}},`
-		fmt.Fprintf(w, `{"apiVersion": "v1", "kind": "PodList", "items": [%s%s%s{}]}`,
-			fmt.Sprintf(pod, "newer", 2001), strings.Repeat(fmt.Sprintf(pod, "older", 2000), maxHookPods-1), fmt.Sprintf(pod, "unasked", 2002))
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, list)
 	}))
-	defer server.Close()
+	t.Cleanup(server.Close)
 	clients, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
 	require.NoError(t, err)
-	hook := &resource.Info{Namespace: "shop", Name: "migrate", Mapping: &meta.RESTMapping{GroupVersionKind: batchv1.SchemeGroupVersion.WithKind("Job")}}
-	pod := podOf(t.Context(), clients, hook)
-	require.NotNil(t, pod)
-	assert.Equal(t, "newer", pod.Name)
+	return clients, &resource.Info{
+		Namespace: "shop", Name: "migrate", Mapping: &meta.RESTMapping{GroupVersionKind: batchv1.SchemeGroupVersion.WithKind("Job")},
+	}
+}
+
+func TestTheNewestPodOfAJobIsOneOfThoseAskedFor(t *testing.T) {
+	const pod = `{"metadata": {"name": "%s", "creationTimestamp": "%d-01-01T00:00:00Z"}},`
+	clients, hook := jobAt(t, fmt.Sprintf(`{"apiVersion": "v1", "kind": "PodList", "items": [%s%s%s{}]}`,
+		fmt.Sprintf(pod, "newer", 2001), strings.Repeat(fmt.Sprintf(pod, "older", 2000), maxHookPods-1), fmt.Sprintf(pod, "unasked", 2002)))
+	found := podOf(t.Context(), clients, hook)
+	require.NotNil(t, found)
+	assert.Equal(t, "newer", found.Name)
 }
 
 func TestPodsWithoutEndOfAHookFillNoMemory(t *testing.T) {
-	list := `{"apiVersion": "v1", "kind": "PodList", "items": [{}` + strings.Repeat(",{}", 100_000) + "]}"
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(list))
-	}))
-	defer server.Close()
-	clients, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
-	require.NoError(t, err)
-	hook := &resource.Info{Namespace: "shop", Name: "migrate", Mapping: &meta.RESTMapping{GroupVersionKind: batchv1.SchemeGroupVersion.WithKind("Job")}}
+	clients, hook := jobAt(t, `{"apiVersion": "v1", "kind": "PodList", "items": [{}`+strings.Repeat(",{}", 100_000)+"]}")
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	assert.Nil(t, podOf(t.Context(), clients, hook))
+	assert.NotNil(t, podOf(t.Context(), clients, hook))
 	runtime.ReadMemStats(&after)
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20))
 }

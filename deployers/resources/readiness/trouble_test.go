@@ -118,20 +118,13 @@ func TestBeginningsOfSecretsAtTheEndOfALog(t *testing.T) {
 	}
 }
 
-// TestSecretsAreFoundInALogInLittleTime has secrets that are nearly in a log, at each place there: looking for each at each place takes seconds.
+// TestSecretsAreFoundInALogInLittleTime has as many secrets as are looked for, which nearly are in the log at each place.
 func TestSecretsAreFoundInALogInLittleTime(t *testing.T) {
 	text := strings.Repeat("a", maxLogBytes)
-	long, short := text[:maxLogBytes/2]+"b"+text[:maxLogBytes/4], text[:100]+"b"
-	for name, find := range map[string]func() string{
-		"beginnings": func() string { return withoutBeginning(text, slices.Repeat([]string{long}, 10*maxConfidential)) },
-		"whole ones": func() string { return masked(text, slices.Repeat([]string{short}, 20*maxConfidential)) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			began := time.Now()
-			find()
-			assert.Less(t, time.Since(began), pace.Within(500*time.Millisecond))
-		})
-	}
+	secrets := slices.Repeat([]string{text[:maxLogBytes/2] + "b" + text[:maxLogBytes/4]}, maxConfidential)
+	began := time.Now()
+	masked(withoutBeginning(text+"b", secrets), secrets)
+	assert.Less(t, time.Since(began), pace.Within(500*time.Millisecond))
 }
 
 func TestLinesOfSecretsAreFoundOnce(t *testing.T) {

@@ -110,8 +110,6 @@ func costOf(part []byte, isJSON bool) int64 {
 	if !isJSON {
 		return cost
 	}
-	for begin, each := range map[string]int64{",": valueCost, "[": valueCost, "{": mapCost} {
-		cost += each * int64(bytes.Count(part, []byte(begin)))
-	}
-	return cost
+	values := bytes.Count(part, []byte(",")) + bytes.Count(part, []byte("["))
+	return cost + valueCost*int64(values) + mapCost*int64(bytes.Count(part, []byte("{")))
 }

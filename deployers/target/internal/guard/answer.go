@@ -181,8 +181,8 @@ func cleanStatus(response *http.Response) error {
 		return err
 	}
 	_ = response.Body.Close() // everything that counts was read
-	content, contentType := statusOf(content)
-	response.Header.Set("Content-Type", contentType)
+	content = statusOf(content)
+	response.Header.Set("Content-Type", runtime.ContentTypeJSON)
 	response.Header.Del("Content-Length")
 	response.ContentLength = int64(len(content))
 	response.Body = io.NopCloser(bytes.NewReader(content))
@@ -204,20 +204,19 @@ func statusIn(response *http.Response) *apierrors.StatusError {
 }
 
 // statusOf returns the Status in an answer, written anew as JSON, empty where there is none: clients decode errors as whatever kind they say they are.
-func statusOf(content []byte) ([]byte, string) {
-	const contentType = "application/json"
+func statusOf(content []byte) []byte {
 	status, err := decodedStatus(content)
 	if err != nil || status.Kind != "Status" {
-		return nil, contentType
+		return nil
 	}
 	if len(content) >= longStatus {
 		status.Details, status.Message = nil, strings.ToValidUTF8(status.Message[:min(len(status.Message), maxMessage)], "")
 	}
 	written, err := json.Marshal(status)
 	if err != nil {
-		return nil, contentType
+		return nil
 	}
-	return written, contentType
+	return written
 }
 
 func decodedStatus(content []byte) (status metav1.Status, err error) {

@@ -11,8 +11,8 @@ import (
 
 // kindScan reads a JSON document as it passes and looks for a kind at its top. Decoders quote documents without one in their errors.
 type kindScan struct {
-	// wanted are the kinds that the document may have; nil is any. Who decodes it into a Go type takes the kind from the document, so none may be found in it
-	// that the scan has not seen.
+	// wanted are the kinds that the document may have; nil is any. Decoders take the Go type from the document, so the scan has to see each kind that one may
+	// read there.
 	wanted []string
 
 	depth int
@@ -35,9 +35,9 @@ var kindsAboutKinds = []string{"APIVersions", "APIGroupList", "APIGroup", "APIRe
 
 type kindsKey struct{}
 
-// WithKinds makes the answers to requests with the returned context objects of some kinds, or errors. They are JSON then.
-func WithKinds(ctx context.Context, kinds ...string) context.Context {
-	return context.WithValue(ctx, kindsKey{}, kinds)
+// WithKind refuses the answers to requests with the returned context that are neither errors nor, as JSON, objects of a kind.
+func WithKind(ctx context.Context, kind string) context.Context {
+	return context.WithValue(ctx, kindsKey{}, []string{kind})
 }
 
 // kindsWanted returns the kinds that an answer may have, nil for any.

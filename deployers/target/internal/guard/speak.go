@@ -27,7 +27,7 @@ var (
 	// ErrRedirect says that the server answers with a redirect.
 	ErrRedirect = errors.New("the server redirects, which is not followed; put the address of the API server itself into the Target")
 	// ErrForeign says that an answer is not one of an API server.
-	ErrForeign = errors.New("the answer of the server is not a Kubernetes object; check the address of the Target")
+	ErrForeign = errors.New("the answer of the server is not the Kubernetes object that it was asked for; check the address of the Target")
 	errPrivate = errors.New("the address of the server is not public, or its host does not exist, and the operator allows public ones only")
 )
 

@@ -156,8 +156,8 @@ func TestARecordOfAnotherKindBecomesNoGoType(t *testing.T) {
 		storage, err := NewChecked(nil, cluster.Config, "n", inMaps, Bound{Context: t.Context()})
 		require.NoError(t, err)
 		_, err = storage.Get("sh.helm.release.v1.a.v1")
-		require.ErrorContains(t, err, "is not a Kubernetes object")
+		require.ErrorContains(t, err, "is not the Kubernetes object")
 		_, err = storage.Query(map[string]string{Owner: ByHelm})
-		require.ErrorContains(t, err, "is not a Kubernetes object")
+		require.ErrorContains(t, err, "is not the Kubernetes object")
 	}
 }

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// share is the part of all time in which the calls for one owner may unpack large records, beside atOnce, the time that they may need at any moment. Time
-	// passes faster than work is done where the processor is busy, and who waits for long keeps others of its owner from their room.
+	// share is the part of all time in which the calls for one owner may unpack large records, beside atOnce, the time that they may need at any moment. That is
+	// long, because a call that waits keeps room that others of its owner wait for, and on a busy machine a call needs more time for the same work.
 	share  = 0.25
 	atOnce = 30 * time.Second
 )
