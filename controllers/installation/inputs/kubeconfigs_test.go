@@ -119,7 +119,7 @@ func TestIssuerFailures(t *testing.T) {
 		"unavailable":   {http.StatusServiceUnavailable, "", true, "503"},
 		"redirect":      {http.StatusTemporaryRedirect, "", false, "redirects"},
 		"foreign error": {http.StatusForbidden, `{"message":"secret"}`, false, "403 Forbidden"},
-		"no JSON":       {http.StatusOK, "<html>", false, "not a Kubernetes object"},
+		"no JSON":       {http.StatusOK, "<html>", false, "not the Kubernetes object that it was asked for"},
 		"endless words": {http.StatusOK, strings.Repeat(" ", 2*maxAnswer) + "{}", false, "not a JSON object"},
 	} {
 		t.Run(name, func(t *testing.T) {
