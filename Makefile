@@ -73,7 +73,7 @@ define tests
 	$(call step,go test,go test -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(1) | tee bin/test.log || \
 	  { echo "==> what failed:"; grep -E -A 6 '$(FAILURES)' bin/test.log | cut -c 1-600 | head -n 300; exit 1; })
 endef
-FAILURES := ^ *--- FAIL|^FAIL|Error Trace:|^panic:|^fatal error:
+FAILURES := ^ *--- FAIL|^FAIL|Error Trace:|: state of |^panic:|^fatal error:
 
 # Suites that run Pods. They are skipped where no node can run, unless it is required.
 NODE_PKGS ?= ./tests/node/... ./tests/containers/... ./tests/installed/... ./tests/relay ./tests/fence

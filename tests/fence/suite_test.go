@@ -23,7 +23,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -269,7 +271,7 @@ func (w *world) succeeded(key client.ObjectKey) *v1alpha1.Installation {
 	return inst
 }
 
-// explain logs what the processes say when a test has failed.
+// explain logs what the processes say when a test has failed, and where each object and Pod stands.
 func (w *world) explain() {
 	if !w.t.Failed() {
 		return
@@ -282,11 +284,48 @@ func (w *world) explain() {
 			w.t.Logf("last lines of Pod %s:\n%s", name, log)
 		}
 	}
-	installations := &v1alpha1.InstallationList{}
-	if err := w.Client().List(context.Background(), installations); err != nil {
-		w.t.Log(err)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	w.explainPods(ctx)
+	installations, items := &v1alpha1.InstallationList{}, &v1alpha1.DeployItemList{}
+	for _, list := range []client.ObjectList{installations, items} {
+		if err := w.Client().List(ctx, list); err != nil {
+			w.t.Log(err)
+		}
 	}
 	for _, one := range installations.Items {
-		w.t.Logf("Installation %s/%s: phase %q, error %+v, conditions %+v", one.Namespace, one.Name, one.Status.Phase, one.Status.LastError, one.Status.Conditions)
+		w.t.Logf("state of Installation %s/%s: phase %q, error %+v, conditions %+v", one.Namespace, one.Name, one.Status.Phase, one.Status.LastError, one.Status.Conditions)
+	}
+	for _, one := range items.Items {
+		w.t.Logf("state of DeployItem %s/%s: job %s of %v, finished %s, phase %q, by %+v, error %+v, deleted %v", one.Namespace, one.Name, one.Status.JobID,
+			one.Status.TransitionTimes, one.Status.JobIDFinished, one.Status.Phase, one.Status.Deployer, one.Status.LastError, one.DeletionTimestamp)
+	}
+}
+
+// explainPods logs of the Pods of a fenced cluster with a node how often they began anew and why, and what they say.
+func (w *world) explainPods(ctx context.Context) {
+	if w.fence == nil || w.fenceNode != nil {
+		return
+	}
+	clients, err := kubernetes.NewForConfig(w.fence.RestConfig)
+	if err != nil {
+		w.t.Log(err)
+		return
+	}
+	pods := &corev1.PodList{}
+	if err := w.fence.Client().List(ctx, pods); err != nil {
+		w.t.Log(err)
+	}
+	for _, pod := range pods.Items {
+		for _, status := range pod.Status.ContainerStatuses {
+			w.t.Logf("state of Pod %s/%s: %s, made %v, restarted %d times, now %+v, before %+v", pod.Namespace, pod.Name, pod.Status.Phase, pod.CreationTimestamp,
+				status.RestartCount, status.State, status.LastTerminationState.Terminated)
+			for _, previous := range []bool{true, false} {
+				options := &corev1.PodLogOptions{Container: status.Name, Previous: previous, TailLines: ptr.To[int64](25)}
+				if log, err := clients.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, options).DoRaw(ctx); err == nil {
+					w.t.Logf("last lines of Pod %s, of the process before: %v:\n%s", pod.Name, previous, log)
+				}
+			}
+		}
 	}
 }
