@@ -152,14 +152,14 @@ func (c checked) readWithRoom(limit int, get func(context.Context) ([]stored, er
 		return nil, err
 	}
 	before := c.bound.Claim.holds()
-	found, err := c.readAll(all, limit)
+	found, cost, err := c.readAll(all, limit)
 	if !errors.Is(err, ErrBusy) {
 		return found, err
 	}
 	c.bound.Claim.giveBack(before)
+	measured := len(found) + 1 // that for which there was no room was measured, too
 	found = nil
-	cost, err := c.costOf(all, limit)
-	if err != nil {
+	if cost, err = c.costOf(all[measured:], limit, cost); err != nil {
 		return nil, err
 	}
 	all = nil
@@ -171,24 +171,26 @@ func (c checked) readWithRoom(limit int, get func(context.Context) ([]stored, er
 	if all, err = c.obtain(answers, get); err != nil {
 		return nil, err
 	}
-	return c.readAll(all, limit)
+	found, _, err = c.readAll(all, limit)
+	return found, err
 }
 
-func (c checked) readAll(all []stored, limit int) ([]*release.Release, error) {
-	found, spent := make([]*release.Release, 0, len(all)), 0
+// readAll reads records, and returns what they cost. With an error it returns those before the one that cannot be read, and what they cost with that.
+func (c checked) readAll(all []stored, limit int) (found []*release.Release, spent int, err error) {
+	found = make([]*release.Release, 0, len(all))
 	for _, one := range all {
 		rel, err := c.read(one, limit, &spent)
 		if err != nil {
-			return nil, err
+			return found, spent, err
 		}
 		rel.Labels = one.labels
 		found = append(found, rel)
 	}
-	return found, nil
+	return found, spent, nil
 }
 
-// costOf returns what records cost, without having them in memory.
-func (c checked) costOf(all []stored, limit int) (spent int, err error) {
+// costOf returns what records cost, without having them in memory, beside what was spent on others of the same release.
+func (c checked) costOf(all []stored, limit, spent int) (int, error) {
 	for _, one := range all {
 		err := measureRecord(one.packed, min(maxRecord, limit-spent), &spent, c.bound)
 		switch {

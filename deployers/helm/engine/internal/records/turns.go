@@ -8,18 +8,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 )
 
-const (
-	// share is the part of all time in which the calls for one owner may unpack large records, beside atOnce, the time that they may need at any moment. That is
-	// long, because a call that waits keeps room that others of its owner wait for, and on a busy machine a call needs more time for the same work.
-	share  = 0.25
-	atOnce = 30 * time.Second
-)
+// atOnce is the time that the calls for one owner may need to unpack large records at any moment, beside their share. It is long, because a call that waits
+// keeps room that others of its owner wait for, and on a busy machine a call needs more time for the same work.
+const atOnce = 30 * time.Second
+
+// shareOf returns the part of all time in which the calls for one owner may unpack large records: an eighth of the processors of the process, of which that
+// keeps one busy at most.
+func shareOf(processors int) float64 { return min(float64(processors)/8, 1) }
 
 // unbound is held while a large record is unpacked for a call without a claim.
 var unbound sync.Mutex
@@ -29,12 +31,16 @@ var unbound sync.Mutex
 type turns struct {
 	// unpacking has a value while a large record is unpacked, which is much larger than what a cluster sent.
 	unpacking chan struct{}
+	// share is the part of all time that each owner has.
+	share float64
 
 	mu     sync.Mutex
 	owners map[string]*turn
 }
 
-func newTurns() *turns { return &turns{unpacking: make(chan struct{}, 1), owners: map[string]*turn{}} }
+func newTurns() *turns {
+	return &turns{unpacking: make(chan struct{}, 1), share: shareOf(runtime.GOMAXPROCS(0)), owners: map[string]*turn{}}
+}
 
 // turn is that of one owner.
 type turn struct {
@@ -95,14 +101,14 @@ func (t *turn) end(took time.Duration) time.Duration {
 	for left := took; left > 0; left -= atOnce {
 		t.time.ReserveN(now, int(min(left, atOnce)))
 	}
-	return time.Duration((float64(atOnce) - t.time.TokensAt(now)) / share)
+	return time.Duration((float64(atOnce) - t.time.TokensAt(now)) / float64(t.time.Limit()) * float64(time.Second))
 }
 
 func (t *turns) of(owner string) *turn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.owners[owner] == nil {
-		t.owners[owner] = &turn{taken: make(chan struct{}, 1), time: rate.NewLimiter(rate.Limit(share*float64(time.Second)), int(atOnce))}
+		t.owners[owner] = &turn{taken: make(chan struct{}, 1), time: rate.NewLimiter(rate.Limit(t.share*float64(time.Second)), int(atOnce))}
 	}
 	t.owners[owner].users++
 	return t.owners[owner]

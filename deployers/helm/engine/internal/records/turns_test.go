@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
 func TestNobodyWaitsWithASmallRecord(t *testing.T) {
@@ -44,7 +46,7 @@ func TestLargeRecordsOfOneOwnerAreInNobodysWay(t *testing.T) {
 		require.NoError(t, err)
 		assert.LessOrEqual(t, time.Since(began), 2*length, "others of the busy one had their turn before")
 		end()
-		time.Sleep(many*length + time.Duration(float64(atOnce)/share))
+		time.Sleep(many*length + time.Duration(float64(atOnce)/room.turns.share))
 		assert.Empty(t, room.turns.owners)
 	})
 }
@@ -53,6 +55,7 @@ func TestLargeRecordsOfOneOwnerAreInNobodysWay(t *testing.T) {
 func TestLargeRecordsOfAnOwnerTakeTheirShareOfTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		room := NewRoom()
+		room.turns.share = 0.25
 		took := func(owner string, length time.Duration) time.Duration {
 			began := time.Now()
 			end, err := boundOf(t, room, owner).takeTurn()
@@ -86,16 +89,43 @@ func TestACallThatEndsWaitsForNoTurn(t *testing.T) {
 		defer cancel()
 		kept := checked{bound: Bound{Context: ended, Claim: room.Claim("busy")}, kept: inSecrets{}}
 		large := stored{name: "large", packed: packed(t, `{"info":{"status":"deployed"},"manifest":"`+strings.Repeat("x", 2*smallRecords)+`"}`)}
-		_, err = kept.readAll([]stored{large}, maxRecords)
+		_, _, err = kept.readAll([]stored{large}, maxRecords)
 		require.ErrorIs(t, err, errNoTurn)
 		assert.NotContains(t, err.Error(), "delete it", "nothing is wrong with the record")
-		_, err = kept.costOf([]stored{large}, maxRecords)
+		_, err = kept.costOf([]stored{large}, maxRecords, 0)
 		assert.NotContains(t, err.Error(), "delete it")
 		end()
-		_, err = checked{bound: boundOf(t, room, "busy")}.readAll([]stored{large}, maxRecords)
+		_, _, err = checked{bound: boundOf(t, room, "busy")}.readAll([]stored{large}, maxRecords)
 		require.NoError(t, err)
 		time.Sleep(time.Hour)
 	})
+}
+
+func TestTheShareOfAnOwnerGrowsWithTheProcessors(t *testing.T) {
+	for processors, share := range map[int]float64{1: 0.125, 2: 0.25, 8: 1, 64: 1} {
+		assert.InDelta(t, share, shareOf(processors), 1e-9, processors)
+	}
+}
+
+// TestRecordsWithoutRoomAreMeasuredOnce has room for the first of three.
+func TestRecordsWithoutRoomAreMeasuredOnce(t *testing.T) {
+	room := NewRoom()
+	room.unpacked = memory.NewRoom(8*smallRecords, 1) // of which one owner gets half
+	var all []stored
+	for _, name := range []string{"first", "second", "third"} {
+		all = append(all, stored{name: name, packed: packed(t, `{"info":{"status":"deployed"},"manifest":"`+strings.Repeat("x", 2*smallRecords)+`"}`)})
+	}
+	kept := checked{bound: boundOf(t, room, "busy")}
+	defer kept.bound.Claim.End()
+	found, spent, err := kept.readAll(all, maxRecords)
+	require.ErrorIs(t, err, ErrBusy)
+	require.Len(t, found, 1)
+	each, err := kept.costOf(all[:1], maxRecords, 0)
+	require.NoError(t, err)
+	assert.Equal(t, 2*each, spent, "what was read, and what has no room")
+	spent, err = kept.costOf(all[2:], maxRecords, spent)
+	require.NoError(t, err)
+	assert.Equal(t, 3*each, spent)
 }
 
 func boundOf(t *testing.T, room *Room, owner string) Bound {
