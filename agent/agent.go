@@ -219,6 +219,7 @@ func (a *Agent) release(ctx context.Context) {
 
 // work keeps the Environment and deploys until ctx ends.
 func (a *Agent) work(ctx context.Context) error {
+	defer context.AfterFunc(ctx, a.options.Link.retire)()
 	mgr, err := ctrl.NewManager(a.options.Link.Config(), a.managerOptions())
 	if err != nil {
 		return fmt.Errorf("connect to the landscaper cluster: %w", err)

@@ -15,9 +15,11 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
-// Keep lets the requests of a link go while the landscaper cluster answers, until ctx ends. It is for processes without a heartbeat: they ask only
-// when they start, when a request has failed on its way, and when the files have changed. The error says that the link cannot be used.
+// Keep lets the requests of a link go while the landscaper cluster answers, until ctx ends; from then on none waits. It is for processes without a
+// heartbeat: they ask only when they start, when a request has failed on its way, and when the files have changed. The error says that the link cannot be
+// used.
 func (l *Link) Keep(ctx context.Context) error {
+	defer l.retire()
 	asker, err := rest.HTTPClientFor(l.probeConfig())
 	if err != nil {
 		return fmt.Errorf("connect to the landscaper cluster: %w", err)

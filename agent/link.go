@@ -131,6 +131,9 @@ func (l *Link) down() {
 	l.line().opened.CloseAll()
 }
 
+// retire has no request wait any more: the process ends, and a request that no context ends would keep it.
+func (l *Link) retire() { l.gate.remove() }
+
 // direct sends at once.
 type direct struct{ *Link }
 
@@ -277,12 +280,14 @@ type gate struct {
 	mu sync.Mutex
 	// closed is closed when the gate opens; nil while it is open.
 	closed chan struct{}
+	// isGone says that the gate stays open.
+	isGone bool
 }
 
 func (g *gate) shut() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed == nil {
+	if g.closed == nil && !g.isGone {
 		g.closed = make(chan struct{})
 	}
 }
@@ -294,6 +299,14 @@ func (g *gate) lift() {
 		close(g.closed)
 		g.closed = nil
 	}
+}
+
+// remove opens the gate for good.
+func (g *gate) remove() {
+	g.mu.Lock()
+	g.isGone = true
+	g.mu.Unlock()
+	g.lift()
 }
 
 // wait returns when the gate is open, or the error of ctx.

@@ -14,12 +14,16 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
 // kubeconfigOf writes a kubeconfig whose token is in a file beside it.
@@ -72,6 +76,54 @@ func TestRequestsWaitUntilTheLandscaperClusterIsReached(t *testing.T) {
 	require.ErrorIs(t, <-waiting, context.Canceled, "the caller may give up")
 	go link.up()
 	assert.Equal(t, "Bearer a", get(t, link))
+}
+
+// asking makes a request that no context ends, as clients do when they are made, and returns what comes of it.
+func asking(t *testing.T, link *Link) <-chan error {
+	t.Helper()
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, link.Config().Host, nil)
+	require.NoError(t, err)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := link.Config().Transport.RoundTrip(request)
+		ended <- err
+	}()
+	return ended
+}
+
+// closedPort is the address of a server that has ended.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	server.Close()
+	return server.URL
+}
+
+func TestNoRequestWaitsForTheLandscaperClusterWhenTheProcessEnds(t *testing.T) {
+	link, err := OpenLink(kubeconfigOf(t, closedPort(t), "{token: a}"))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	kept := make(chan error, 1)
+	go func() { kept <- link.Keep(ctx) }()
+	waiting := asking(t, link)
+	cancel()
+	require.NoError(t, <-kept)
+	require.ErrorIs(t, <-waiting, syscall.ECONNREFUSED)
+	require.ErrorIs(t, <-asking(t, link), syscall.ECONNREFUSED, "one that fails keeps no other waiting")
+}
+
+// TestAnAgentThatIsToEndWhileItStartsEnds has no landscaper cluster to begin to work at.
+func TestAnAgentThatIsToEndWhileItStartsEnds(t *testing.T) {
+	link, err := OpenLink(kubeconfigOf(t, closedPort(t), "{token: a}"))
+	require.NoError(t, err)
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	a := &Agent{options: Options{Link: link, Configuration: &Configuration{Name: "e", LandscaperNamespace: "n"}, Scheme: scheme}}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- a.work(ctx) }()
+	cancel()
+	require.ErrorIs(t, <-ended, syscall.ECONNREFUSED)
 }
 
 func TestNewFilesAreUsed(t *testing.T) {

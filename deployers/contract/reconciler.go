@@ -32,8 +32,12 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
-// conflictPause is how long to wait for the cache after a write met a newer object.
-const conflictPause = 100 * time.Millisecond
+const (
+	// conflictPause is how long to wait for the cache after a write met a newer object.
+	conflictPause = 100 * time.Millisecond
+	// lostPause is how long after the end of a job by somebody else its item is looked at again.
+	lostPause = time.Second
+)
 
 // reconciler carries out the DeployItems of one deployer, in passes of steps. It knows the queue and who takes part; what a step does is theirs.
 type reconciler struct {
@@ -212,11 +216,9 @@ func (r *reconciler) result(ctx context.Context, s *scope, err error) (ctrl.Resu
 	switch {
 	case errors.Is(err, writes.ErrLost):
 		r.hooks.abort(ctx, s)
-		r.jobs.Forget(s.key())
-		return ctrl.Result{}, nil
+		return r.lost(s), nil
 	case apierrors.IsNotFound(err):
-		r.jobs.Forget(s.key())
-		return ctrl.Result{}, nil
+		return r.lost(s), nil
 	case apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: conflictPause}, nil
 	case ctx.Err() != nil:
@@ -227,6 +229,13 @@ func (r *reconciler) result(ctx context.Context, s *scope, err error) (ctrl.Resu
 		result.Priority = new(handler.LowPriority) // nobody waits for what the clock starts; every event counts more
 	}
 	return result, err
+}
+
+// lost forgets a job that somebody else has ended. Its item is looked at once more: where it is still there, and what said that the job had ended was not
+// about it, no event would begin the job again before its time is up.
+func (r *reconciler) lost(s *scope) ctrl.Result {
+	r.jobs.Forget(s.key())
+	return ctrl.Result{RequeueAfter: lostPause}
 }
 
 // stopAfter ends the pass.

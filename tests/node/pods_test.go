@@ -141,6 +141,18 @@ func TestAPodReachesServersOfTheMachineOnLoopback(t *testing.T) {
 	r.prints(pod, "served below")
 }
 
+// TestPodsKeepTheirWayWhenAnotherOneGoes looks at the address that a Pod sends to: of a bridge without one of its own it changes.
+func TestPodsKeepTheirWayWhenAnotherOneGoes(t *testing.T) {
+	r := newRig(t)
+	server := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	pod := r.pod("neighbour", r.shell(), "sh", "-c", "wget -q -O - "+server.URL+" 2>/dev/null; awk 'NR == 2 {print $4}' /proc/net/arp")
+
+	r.run(pod)
+
+	r.prints(pod, "02:00:00:00:00:01\n")
+}
+
 func TestAPodReachesNothingElseOfTheMachine(t *testing.T) {
 	r := newRig(t)
 	addresses, err := net.InterfaceAddrs()

@@ -40,7 +40,9 @@ else
 fi
 
 ip link set lo up
-ip link add cni0 type bridge
+# A bridge without an address of its own has the lowest one of its Pods, and another one when that Pod is gone: the rest would send to the old one for
+# minutes.
+ip link add cni0 address 02:00:00:00:00:01 type bridge
 ip address add "$NODE_ADDRESS/16" dev cni0
 ip link set cni0 up
 # Names and Services that nobody serves are refused at once.
