@@ -4,11 +4,14 @@
 package validation
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/flux-landscaper/flux-landscaper/api/bounded"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
@@ -19,7 +22,7 @@ func DeployItem(item *v1alpha1.DeployItem) field.ErrorList {
 	if item.Spec.Target != nil && item.Spec.Target.Name == "" {
 		problems = append(problems, unnamedTarget(spec.Child("target", "name")))
 	}
-	return append(problems, serviceAccount(item.Spec.ServiceAccountName, spec.Child("serviceAccountName"))...)
+	return told(append(problems, serviceAccount(item.Spec.ServiceAccountName, spec.Child("serviceAccountName"))...))
 }
 
 // DeployItemUpdate returns what is wrong with the change of a DeployItem: another deployer could not remove what the first one made.
@@ -38,42 +41,38 @@ func DeployItemUpdate(item, old *v1alpha1.DeployItem) field.ErrorList {
 // DeployItemTemplates returns what is wrong with the templates of an Execution, except for cycles. Beyond maxProblems it looks no further: a small
 // object may have millions of mistakes, each of which takes more memory than the object.
 func DeployItemTemplates(templates []v1alpha1.DeployItemTemplate) field.ErrorList {
-	var problems field.ErrorList
 	path := field.NewPath("spec", "deployItems")
 	names := map[string]bool{}
 	for i := range templates {
 		names[templates[i].Name] = true
 	}
 	seen := map[string]bool{}
-	for i := range templates {
-		if len(problems) >= maxProblems {
-			break
-		}
+	return told(bounded.In(len(templates), func(i int) []*field.Error {
 		at := path.Index(i)
-		problems = append(problems, named(at.Child("name"), templates[i].Name, seen)...)
-		problems = append(problems, template(&templates[i], names, at)...)
-	}
-	return problems
+		return append(named(at.Child("name"), templates[i].Name, seen), template(&templates[i], names, at)...)
+	}))
 }
-
-// maxProblems is from how many on no more problems of templates are looked for.
-const maxProblems = 100
 
 func template(t *v1alpha1.DeployItemTemplate, names map[string]bool, path *field.Path) field.ErrorList {
 	problems := itemType(t.Type, path.Child("type"))
 	if t.Target != nil && t.Target.Name == "" {
 		problems = append(problems, unnamedTarget(path.Child("target", "name")))
 	}
-	for i, name := range t.DependsOn {
-		if len(problems) >= maxProblems {
-			break
+	problems = append(problems, bounded.In(len(t.DependsOn), func(i int) []*field.Error {
+		if names[t.DependsOn[i]] {
+			return nil
 		}
-		if !names[name] {
-			problems = append(problems, field.Invalid(path.Child("dependsOn").Index(i), name, "depends on undefined deploy item"))
-		}
-	}
+		return field.ErrorList{field.Invalid(path.Child("dependsOn").Index(i), t.DependsOn[i], "depends on undefined deploy item")}
+	})...)
 	problems = append(problems, serviceAccount(t.ServiceAccountName, path.Child("serviceAccountName"))...)
-	return append(problems, metav1.ValidateLabels(t.Labels, path.Child("labels"))...)
+	return append(problems, labels(t.Labels, path.Child("labels"))...)
+}
+
+func labels(labels map[string]string, path *field.Path) field.ErrorList {
+	keys := slices.Sorted(maps.Keys(labels))
+	return bounded.In(len(keys), func(i int) []*field.Error {
+		return metav1.ValidateLabels(map[string]string{keys[i]: labels[keys[i]]}, path)
+	})
 }
 
 func itemType(name string, path *field.Path) field.ErrorList {

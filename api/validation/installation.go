@@ -6,12 +6,15 @@
 package validation
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/flux-landscaper/flux-landscaper/api/bounded"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/schedule"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -33,7 +36,7 @@ func Installation(inst *v1alpha1.Installation) field.ErrorList {
 	problems = append(problems, component(inst.Spec.ComponentDescriptor, spec.Child("componentDescriptor"))...)
 	problems = append(problems, imports(&inst.Spec.Imports, spec.Child("imports"))...)
 	problems = append(problems, exports(&inst.Spec.Exports, spec.Child("exports"))...)
-	return append(problems, automaticReconcile(inst.Spec.AutomaticReconcile, spec.Child("automaticReconcile"))...)
+	return told(append(problems, automaticReconcile(inst.Spec.AutomaticReconcile, spec.Child("automaticReconcile"))...))
 }
 
 func installationName(inst *v1alpha1.Installation) field.ErrorList {
@@ -90,28 +93,23 @@ func component(definition *v1alpha1.ComponentDescriptorDefinition, path *field.P
 }
 
 func imports(imports *v1alpha1.InstallationImports, path *field.Path) field.ErrorList {
-	var problems field.ErrorList
 	names := map[string]bool{}
-	name := func(at *field.Path, name string) {
-		switch {
-		case name == "":
-			problems = append(problems, field.Required(at, "name the import"))
-		case names[name]:
-			problems = append(problems, field.Duplicate(at, name))
-		}
-		names[name] = true
+	data, targets := path.Child("data"), path.Child("targets")
+	problems := bounded.In(len(imports.Data), func(i int) []*field.Error {
+		at := data.Index(i)
+		return append(imported(at.Child("name"), imports.Data[i].Name, names), dataImport(&imports.Data[i], at)...)
+	})
+	return append(problems, bounded.In(len(imports.Targets), func(i int) []*field.Error {
+		at := targets.Index(i)
+		return append(imported(at.Child("name"), imports.Targets[i].Name, names), targetImport(&imports.Targets[i], at)...)
+	})...)
+}
+
+func imported(path *field.Path, name string, seen map[string]bool) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(path, "name the import")}
 	}
-	for i := range imports.Data {
-		at := path.Child("data").Index(i)
-		name(at.Child("name"), imports.Data[i].Name)
-		problems = append(problems, dataImport(&imports.Data[i], at)...)
-	}
-	for i := range imports.Targets {
-		at := path.Child("targets").Index(i)
-		name(at.Child("name"), imports.Targets[i].Name)
-		problems = append(problems, targetImport(&imports.Targets[i], at)...)
-	}
-	return problems
+	return named(path, name, seen)
 }
 
 func dataImport(data *v1alpha1.DataImport, path *field.Path) field.ErrorList {
@@ -129,41 +127,47 @@ func dataImport(data *v1alpha1.DataImport, path *field.Path) field.ErrorList {
 func targetImport(target *v1alpha1.TargetImport, path *field.Path) field.ErrorList {
 	problems := exactlyOne(path, "target, targets, targetListRef, targetMap and targetMapRef",
 		target.Target != "", target.Targets != nil, target.TargetListReference != "", target.TargetMap != nil, target.TargetMapReference != "")
-	for i, name := range target.Targets {
-		if name == "" {
-			problems = append(problems, field.Required(path.Child("targets").Index(i), "name the Target"))
+	problems = append(problems, bounded.In(len(target.Targets), func(i int) []*field.Error {
+		if target.Targets[i] != "" {
+			return nil
 		}
+		return field.ErrorList{field.Required(path.Child("targets").Index(i), "name the Target")}
+	})...)
+	keys := slices.Sorted(maps.Keys(target.TargetMap))
+	return append(problems, bounded.In(len(keys), func(i int) []*field.Error {
+		return mapEntry(keys[i], target.TargetMap[keys[i]], path.Child("targetMap").Key(keys[i]))
+	})...)
+}
+
+func mapEntry(key, name string, path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	if !mapKey.MatchString(key) {
+		problems = append(problems, field.Invalid(path, key, "a key has to match "+mapKey.String()))
 	}
-	for key, name := range target.TargetMap {
-		at := path.Child("targetMap").Key(key)
-		if !mapKey.MatchString(key) {
-			problems = append(problems, field.Invalid(at, key, "a key has to match "+mapKey.String()))
-		}
-		if name == "" {
-			problems = append(problems, field.Required(at, "name the Target"))
-		}
+	if name == "" {
+		problems = append(problems, field.Required(path, "name the Target"))
 	}
 	return problems
 }
 
 func exports(exports *v1alpha1.InstallationExports, path *field.Path) field.ErrorList {
-	var problems field.ErrorList
 	data, targets := map[string]bool{}, map[string]bool{}
-	for i, export := range exports.Data {
-		at := path.Child("data").Index(i)
-		problems = append(problems, named(at.Child("name"), export.Name, data)...)
+	problems := bounded.In(len(exports.Data), func(i int) []*field.Error {
+		export, at := &exports.Data[i], path.Child("data").Index(i)
+		problems := named(at.Child("name"), export.Name, data)
 		if export.DataRef == "" {
 			problems = append(problems, field.Required(at.Child("dataRef"), "name the DataObject"))
 		}
-	}
-	for i, export := range exports.Targets {
-		at := path.Child("targets").Index(i)
-		problems = append(problems, named(at.Child("name"), export.Name, targets)...)
+		return problems
+	})
+	return append(problems, bounded.In(len(exports.Targets), func(i int) []*field.Error {
+		export, at := &exports.Targets[i], path.Child("targets").Index(i)
+		problems := named(at.Child("name"), export.Name, targets)
 		if export.Target == "" {
 			problems = append(problems, field.Required(at.Child("target"), "name the Target"))
 		}
-	}
-	return problems
+		return problems
+	})...)
 }
 
 func named(path *field.Path, name string, seen map[string]bool) field.ErrorList {

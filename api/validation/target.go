@@ -16,5 +16,5 @@ func Target(target *v1alpha1.Target) field.ErrorList {
 	if target.Spec.Configuration != nil && target.Spec.SecretRef != nil {
 		problems = append(problems, field.Forbidden(spec, "give either config or secretRef, not both"))
 	}
-	return problems
+	return told(problems)
 }

@@ -6,6 +6,8 @@ package model
 import (
 	"fmt"
 	"strings"
+
+	"github.com/flux-landscaper/flux-landscaper/api/bounded"
 )
 
 // Problem is one rule that a blueprint breaks.
@@ -38,10 +40,11 @@ func asError(problems []Problem) error {
 	return &ValidationError{Problems: problems}
 }
 
-// Validate checks the rules for blueprints and returns all that are broken. It expects that defaults are applied, as Load does.
+// Validate checks the rules for blueprints and returns those that are broken; with more than bounded.Most the last problem says so. It expects that
+// defaults are applied, as Load does.
 func Validate(b *Blueprint) []Problem {
 	v := &validator{}
-	v.imports("imports", b.Imports, map[string]bool{})
+	v.imports("imports", b.Imports, map[string]bool{}, 0)
 	v.exports("exports", b.Exports)
 	v.executors("importExecutions", b.ImportExecutions)
 	v.executors("subinstallationExecutions", b.SubinstallationExecutions)
@@ -51,15 +54,33 @@ func Validate(b *Blueprint) []Problem {
 	return v.problems
 }
 
+// maxConditions is how deep conditional imports may be nested: the path of one is as long as it is deep.
+const maxConditions = 32
+
 type validator struct{ problems []Problem }
 
 func (v *validator) add(path, format string, args ...any) {
-	v.problems = append(v.problems, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
+	switch found := len(v.problems); {
+	case found < bounded.Most:
+		v.problems = append(v.problems, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
+	case found == bounded.Most:
+		v.problems = append(v.problems, Problem{Path: path, Message: "there are more problems, from here on; correct the others first"})
+	}
 }
 
+// isFull reports whether there is no need to look any further.
+func (v *validator) isFull() bool { return len(v.problems) > bounded.Most }
+
 // imports shares the names over the whole tree of conditional imports.
-func (v *validator) imports(path string, imports []ImportDefinition, names map[string]bool) {
+func (v *validator) imports(path string, imports []ImportDefinition, names map[string]bool, depth int) {
+	if depth > maxConditions && len(imports) > 0 {
+		v.add(path, "conditional imports are nested deeper than %d; move some out of the others", maxConditions)
+		return
+	}
 	for i := range imports {
+		if v.isFull() {
+			return
+		}
 		d := &imports[i]
 		at := fmt.Sprintf("%s[%d]", path, i)
 		v.name(at, d.Name, "import", names)
@@ -67,7 +88,7 @@ func (v *validator) imports(path string, imports []ImportDefinition, names map[s
 		if len(d.ConditionalImports) > 0 && d.IsRequired() {
 			v.add(at+".imports", "conditional imports need an optional import around them; add required: false")
 		}
-		v.imports(at+".imports", d.ConditionalImports, names)
+		v.imports(at+".imports", d.ConditionalImports, names, depth+1)
 	}
 }
 
@@ -118,6 +139,9 @@ func (v *validator) targetField(at, kind string, hasSchema bool, targetType stri
 func (v *validator) exports(path string, exports []ExportDefinition) {
 	names := map[string]bool{}
 	for i := range exports {
+		if v.isFull() {
+			return
+		}
 		e := &exports[i]
 		at := fmt.Sprintf("%s[%d]", path, i)
 		v.name(at, e.Name, "export", names)
@@ -137,6 +161,9 @@ func (v *validator) exports(path string, exports []ExportDefinition) {
 func (v *validator) executors(path string, executors []TemplateExecutor) {
 	names := map[string]bool{}
 	for i := range executors {
+		if v.isFull() {
+			return
+		}
 		e := &executors[i]
 		at := fmt.Sprintf("%s[%d]", path, i)
 		if e.Name != "" { // old blueprints leave it out
@@ -153,6 +180,9 @@ func (v *validator) executors(path string, executors []TemplateExecutor) {
 
 func (v *validator) subinstallations(path string, templates []SubinstallationTemplate) {
 	for i := range templates {
+		if v.isFull() {
+			return
+		}
 		t := &templates[i]
 		at := fmt.Sprintf("%s[%d]", path, i)
 		if t.File != "" && t.Name != "" {

@@ -52,12 +52,12 @@ func (c *collector) collect(e *jsonschema.ValidationError) {
 	if len(e.Causes) > 0 {
 		return
 	}
+	if len(c.problems) >= maxProblems {
+		c.more++ // without its text, which may be as long as the schema
+		return
+	}
 	problem := field(e.InstanceLocation) + ": " + expectation(e.ErrorKind)
-	switch {
-	case c.seen[problem]:
-	case len(c.problems) >= maxProblems:
-		c.more++
-	default:
+	if !c.seen[problem] {
 		c.seen[problem] = true
 		c.problems = append(c.problems, problem)
 	}

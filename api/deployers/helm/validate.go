@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/flux-landscaper/flux-landscaper/api/bounded"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
@@ -40,7 +41,7 @@ const installField = "helmDeploymentConfig.install"
 // SourceKinds are the kinds that chart.sourceRef may name.
 var SourceKinds = []string{"HelmChart", "OCIRepository", "GitRepository", "Bucket", "ExternalArtifact"}
 
-// Validate checks a configuration. The error lists every problem with its field and cure.
+// Validate checks a configuration. The error lists the problems, each with its field and cure.
 func Validate(config *v1alpha1.ProviderConfiguration) error {
 	var errs []error
 	errs = append(errs, require("name", config.Name), require("namespace", config.Namespace))
@@ -59,7 +60,7 @@ func Validate(config *v1alpha1.ProviderConfiguration) error {
 	errs = append(errs, managedresource.ValidateDriftDetection("driftDetection", config.DriftDetection)...)
 	errs = append(errs, managedresource.ValidateDeletionGroups("deletionGroups", config.DeletionGroups)...)
 	errs = append(errs, managedresource.ValidateDeletionGroups("deletionGroupsDuringUpdate", config.DeletionGroupsDuringUpdate)...)
-	return errors.Join(errs...)
+	return bounded.Join(errs)
 }
 
 func validateValuesFrom(references []v1alpha1.ValuesReference) []error {
@@ -93,13 +94,23 @@ func validateCommonMetadata(metadata *v1alpha1.CommonMetadata) []error {
 		return nil
 	}
 	at := field.NewPath("commonMetadata")
-	problems := metav1validation.ValidateLabels(metadata.Labels, at.Child("labels"))
-	problems = append(problems, apivalidation.ValidateAnnotations(metadata.Annotations, at.Child("annotations"))...)
+	problems := perEntry(metadata.Labels, at.Child("labels"), metav1validation.ValidateLabels)
+	if apivalidation.ValidateAnnotationsSize(metadata.Annotations) != nil {
+		problems = append(problems, field.TooLong(at.Child("annotations"), "", apivalidation.TotalAnnotationSizeLimitB))
+	} else {
+		problems = append(problems, perEntry(metadata.Annotations, at.Child("annotations"), apivalidation.ValidateAnnotations)...)
+	}
 	var errs []error
 	for _, problem := range problems {
 		errs = append(errs, fmt.Errorf("%s: %q: %s; correct it", problem.Field, document.Brief(fmt.Sprint(problem.BadValue)), problem.Detail))
 	}
 	return errs
+}
+
+// perEntry checks one entry of a map after the other, by their keys, so that it need not look at all.
+func perEntry(entries map[string]string, at *field.Path, check func(map[string]string, *field.Path) field.ErrorList) field.ErrorList {
+	keys := slices.Sorted(maps.Keys(entries))
+	return bounded.In(len(keys), func(i int) []*field.Error { return check(map[string]string{keys[i]: entries[keys[i]]}, at) })
 }
 
 func validateStrategy(strategy managedresource.UpdateStrategy) error {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/flux-landscaper/flux-landscaper/api/bounded"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	landscaper "github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -49,8 +50,7 @@ func validateTest(config *v1alpha1.ProviderConfiguration) []error {
 	if test.Enable && !config.IsHelmDeployment() {
 		errs = append(errs, errors.New("test.enable: needs a Helm release; remove helmDeployment: false, or do not enable tests"))
 	}
-	for i, filter := range test.Filters {
-		errs = append(errs, require(fmt.Sprintf("test.filters[%d].name", i), filter.Name))
-	}
-	return errs
+	return append(errs, bounded.In(len(test.Filters), func(i int) []error {
+		return []error{require(fmt.Sprintf("test.filters[%d].name", i), test.Filters[i].Name)}
+	})...)
 }

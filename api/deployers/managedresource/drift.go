@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flux-landscaper/flux-landscaper/api/bounded"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
@@ -43,10 +44,9 @@ func ValidateDriftDetection(path string, detection *DriftDetection) []error {
 		return append(errs, fmt.Errorf("%s.ignore: has %d entries, more than %d; put paths of the same objects into one entry", path, len(detection.Ignore), maxIgnored))
 	}
 	var patterns foreign.Patterns
-	for i := range detection.Ignore {
-		errs = append(errs, validateIgnoreRule(fmt.Sprintf("%s.ignore[%d]", path, i), &detection.Ignore[i], &patterns)...)
-	}
-	return errs
+	return append(errs, bounded.In(len(detection.Ignore), func(i int) []error {
+		return validateIgnoreRule(fmt.Sprintf("%s.ignore[%d]", path, i), &detection.Ignore[i], &patterns)
+	})...)
 }
 
 func validateIgnoreRule(path string, rule *IgnoreRule, patterns *foreign.Patterns) []error {

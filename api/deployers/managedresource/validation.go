@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/flux-landscaper/flux-landscaper/api/bounded"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/schedule"
 )
@@ -80,10 +81,9 @@ func ValidateReadiness(path string, checks *ReadinessCheckConfiguration) []error
 		return nil
 	}
 	errs := validateHealthChecks(path+".healthChecks", checks.HealthChecks)
-	for i := range checks.CustomReadinessChecks {
-		errs = append(errs, validateCheck(fmt.Sprintf("%s.custom[%d]", path, i), &checks.CustomReadinessChecks[i])...)
-	}
-	return errs
+	return append(errs, bounded.In(len(checks.CustomReadinessChecks), func(i int) []error {
+		return validateCheck(fmt.Sprintf("%s.custom[%d]", path, i), &checks.CustomReadinessChecks[i])
+	})...)
 }
 
 func validateCheck(path string, check *CustomReadinessCheckConfiguration) []error {
@@ -100,18 +100,16 @@ func validateCheck(path string, check *CustomReadinessCheckConfiguration) []erro
 			errs = append(errs, fmt.Errorf("%s.labelSelector.matchLabels: is empty, name at least one label", path))
 		}
 	}
-	for i, resource := range check.Resources {
-		at := fmt.Sprintf("%s.resourceSelector[%d]", path, i)
-		errs = append(errs, requireKind(at, resource.APIVersion, resource.Kind)...)
-		errs = append(errs, require(at+".name", resource.Name)...)
-	}
+	errs = append(errs, bounded.In(len(check.Resources), func(i int) []error {
+		resource, at := &check.Resources[i], fmt.Sprintf("%s.resourceSelector[%d]", path, i)
+		return append(requireKind(at, resource.APIVersion, resource.Kind), require(at+".name", resource.Name)...)
+	})...)
 	if len(check.Requirements) == 0 {
 		errs = append(errs, fmt.Errorf("%s.requirements: is empty, state at least one requirement", path))
 	}
-	for i, requirement := range check.Requirements {
-		errs = append(errs, validateRequirement(fmt.Sprintf("%s.requirements[%d]", path, i), requirement)...)
-	}
-	return errs
+	return append(errs, bounded.In(len(check.Requirements), func(i int) []error {
+		return validateRequirement(fmt.Sprintf("%s.requirements[%d]", path, i), check.Requirements[i])
+	})...)
 }
 
 func validateRequirement(path string, requirement RequirementSpec) []error {
@@ -146,19 +144,16 @@ func ValidateExports(path string, exports *Exports) []error {
 	if exports == nil {
 		return nil
 	}
-	var errs []error
 	seen := map[string]bool{}
-	for i := range exports.Exports {
+	return bounded.In(len(exports.Exports), func(i int) []error {
 		export, at := &exports.Exports[i], fmt.Sprintf("%s.exports[%d]", path, i)
-		errs = append(errs, require(at+".key", export.Key)...)
-		errs = append(errs, require(at+".jsonPath", export.JSONPath)...)
+		errs := append(require(at+".key", export.Key), require(at+".jsonPath", export.JSONPath)...)
 		if seen[export.Key] {
 			errs = append(errs, fmt.Errorf("%s.key: %q is used twice, give every export a key of its own", at, document.Brief(export.Key)))
 		}
 		seen[export.Key] = true
-		errs = append(errs, validateExportSource(at, export)...)
-	}
-	return errs
+		return append(errs, validateExportSource(at, export)...)
+	})
 }
 
 func validateExportSource(path string, export *Export) []error {
@@ -176,11 +171,7 @@ func validateExportSource(path string, export *Export) []error {
 
 // ValidateDeletionGroups checks deletion groups; the errors name the fields below path.
 func ValidateDeletionGroups(path string, groups []DeletionGroupDefinition) []error {
-	var errs []error
-	for i, group := range groups {
-		errs = append(errs, validateGroup(fmt.Sprintf("%s[%d]", path, i), group)...)
-	}
-	return errs
+	return bounded.In(len(groups), func(i int) []error { return validateGroup(fmt.Sprintf("%s[%d]", path, i), groups[i]) })
 }
 
 func validateGroup(path string, group DeletionGroupDefinition) []error {
@@ -208,9 +199,9 @@ func validateCustom(path string, group *CustomResourceGroup) []error {
 	if len(group.Resources) == 0 {
 		errs = append(errs, fmt.Errorf("%s.resources: is empty, name at least one kind", path))
 	}
-	for i, resource := range group.Resources {
-		errs = append(errs, requireKind(fmt.Sprintf("%s.resources[%d]", path, i), resource.APIVersion, resource.Kind)...)
-	}
+	errs = append(errs, bounded.In(len(group.Resources), func(i int) []error {
+		return requireKind(fmt.Sprintf("%s.resources[%d]", path, i), group.Resources[i].APIVersion, group.Resources[i].Kind)
+	})...)
 	if group.TargetName != nil && !group.DeleteAllResources {
 		errs = append(errs, fmt.Errorf("%s.targetName: requires deleteAllResources: true", path))
 	}

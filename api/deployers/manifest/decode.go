@@ -12,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/api/bounded"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha1"
@@ -97,25 +98,26 @@ func EncodeStatus(status *v1alpha2.ProviderStatus) (*runtime.RawExtension, error
 	return document.Write(status)
 }
 
-// Validate checks a configuration. The error lists every problem with its field and cure.
+// Validate checks a configuration. The error lists the problems, each with its field and cure.
 func Validate(config *v1alpha2.ProviderConfiguration) error {
 	var errs []error
 	errs = append(errs, managedresource.ValidateStrategy("updateStrategy", config.UpdateStrategy))
 	errs = append(errs, managedresource.ValidateApply(config.UpdateStrategy, config.OnConflict, config.OnImmutable)...)
-	for i, manifest := range config.Manifests {
-		at := fmt.Sprintf("manifests[%d]", i)
-		errs = append(errs, managedresource.ValidatePolicy(at, manifest.Policy))
+	errs = append(errs, bounded.In(len(config.Manifests), func(i int) []error {
+		manifest, at := &config.Manifests[i], fmt.Sprintf("manifests[%d]", i)
+		problem := managedresource.ValidatePolicy(at, manifest.Policy)
 		if isEmpty(manifest.Manifest) {
-			errs = append(errs, fmt.Errorf("%s.manifest: is empty, write the object to deploy there", at))
+			return []error{problem, fmt.Errorf("%s.manifest: is empty, write the object to deploy there", at)}
 		}
-	}
+		return []error{problem}
+	})...)
 	errs = append(errs, managedresource.ValidateReadiness("readinessChecks", &config.ReadinessChecks)...)
 	errs = append(errs, managedresource.ValidateExports("exports", config.Exports)...)
 	errs = append(errs, managedresource.ValidateContinuousReconcile("continuousReconcile", config.ContinuousReconcile)...)
 	errs = append(errs, managedresource.ValidateDriftDetection("driftDetection", config.DriftDetection)...)
 	errs = append(errs, managedresource.ValidateDeletionGroups("deletionGroups", config.DeletionGroups)...)
 	errs = append(errs, managedresource.ValidateDeletionGroups("deletionGroupsDuringUpdate", config.DeletionGroupsDuringUpdate)...)
-	return errors.Join(errs...)
+	return bounded.Join(errs)
 }
 
 func versionOf(raw []byte, kind string) (string, error) {

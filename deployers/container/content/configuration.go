@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/flux-landscaper/flux-landscaper/api/bounded"
 	api "github.com/flux-landscaper/flux-landscaper/api/deployers/container"
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
@@ -29,18 +30,19 @@ func Configuration(item *v1alpha1.DeployItem) (*containerv1alpha1.ProviderConfig
 	return config, nil
 }
 
-// validate checks a configuration. The error lists every problem with its field and cure.
+// validate checks a configuration. The error lists the problems, each with its field and cure.
 func validate(config *containerv1alpha1.ProviderConfiguration, namespace string) error {
-	var errs []error
-	for i, secret := range config.RegistryPullSecrets {
-		at := fmt.Sprintf("registryPullSecrets[%d]", i)
+	errs := bounded.In(len(config.RegistryPullSecrets), func(i int) []error {
+		var errs []error
+		secret, at := &config.RegistryPullSecrets[i], fmt.Sprintf("registryPullSecrets[%d]", i)
 		if secret.Name == "" {
 			errs = append(errs, fmt.Errorf("%s.name: is empty, name a Secret in the namespace of the DeployItem", at))
 		}
 		if secret.Namespace != "" && secret.Namespace != namespace {
 			errs = append(errs, fmt.Errorf("%s.namespace: is not %s, the namespace of the DeployItem; copy the Secret there and leave the field out", at, namespace))
 		}
-	}
+		return errs
+	})
 	if blueprint := config.Blueprint; blueprint != nil {
 		errs = append(errs, exactlyOne("blueprint", "ref, inline and sourceRef",
 			blueprint.Reference != nil, blueprint.Inline != nil, blueprint.SourceReference != nil))
@@ -53,7 +55,7 @@ func validate(config *containerv1alpha1.ProviderConfiguration, namespace string)
 			component.Reference != nil, component.Inline != nil, component.SourceReference != nil))
 	}
 	errs = append(errs, managedresource.ValidateContinuousReconcile("continuousReconcile", config.ContinuousReconcile)...)
-	return errors.Join(errs...)
+	return bounded.Join(errs)
 }
 
 func exactlyOne(field, choices string, given ...bool) error {

@@ -131,6 +131,8 @@ func TestAPathGoesThroughSoManyValues(t *testing.T) {
 		"in ranges":         {"{range [" + again + "]}{[*].b}{end}", "goes through more than 500000 values"},
 		"descents together": {"[" + again + "]..b", "goes through more than 500000 values"},
 		"parts of it":       {"[" + again + "][0:9000].b", "goes through more than 500000 values"},
+		"empty braces":      {"{range .a[*]}" + strings.Repeat("{}", 400), "goes through more than 500000 values"},
+		"empty ranges":      {"{range .a[*]}" + strings.Repeat("{range}{end}", 80), "goes through more than 500000 values"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, err := Values(object, tc.path)

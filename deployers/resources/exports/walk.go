@@ -45,9 +45,13 @@ func (w *walk) visit(values int) error {
 	return nil
 }
 
-// sections goes through the parts of a path: texts, and what is in braces.
+// sections goes through the parts of a path: texts, and what is in braces. Each counts, for one without steps goes through nothing and finds
+// the object all the same.
 func (w *walk) sections(sections []jsonpath.Node, object any) error {
 	for i := 0; i < len(sections); i++ {
+		if err := w.visit(1); err != nil {
+			return err
+		}
 		word, steps := keywordOf(sections[i])
 		values, err := w.steps(steps, []any{object})
 		switch {

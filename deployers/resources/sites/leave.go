@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/flux-landscaper/flux-landscaper/api/bounded"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -59,14 +60,15 @@ func LeaveElsewhere(ctx context.Context, s *resources.Session, inventory *manage
 func leaveAll(ctx context.Context, s *resources.Session, inventory *managedresource.Inventory,
 	groups []managedresource.DeletionGroupDefinition, remove ReleaseRemover) (progress resources.Progress, lasting, passing error) {
 	var left []managedresource.Site
+	var forGood, forNow []error
 	for _, site := range inventory.Sites {
 		more, err := leave(ctx, s, site, groups, remove)
 		switch {
 		case err == nil:
 		case isLasting(err):
-			lasting = errors.Join(lasting, cannotLeave(site, err))
+			forGood = append(forGood, cannotLeave(site, err))
 		default:
-			passing = errors.Join(passing, cannotLeave(site, err))
+			forNow = append(forNow, cannotLeave(site, err))
 		}
 		if err != nil || !more.Done() {
 			left = append(left, site)
@@ -74,7 +76,7 @@ func leaveAll(ctx context.Context, s *resources.Session, inventory *managedresou
 		progress.Add(more)
 	}
 	inventory.Sites = left
-	return progress, lasting, passing
+	return progress, bounded.Join(forGood), bounded.Join(forNow)
 }
 
 func cannotLeave(site managedresource.Site, err error) error {

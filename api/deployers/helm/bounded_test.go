@@ -1,0 +1,38 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package helm_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/api/bounded"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+)
+
+func TestFewProblemsOfAConfigurationAreNamed(t *testing.T) {
+	const many = 10 * bounded.Most
+	keys := map[string]string{}
+	for i := range many {
+		keys[fmt.Sprintf("-%d", i)] = ""
+	}
+	for name, config := range map[string]v1alpha1.ProviderConfiguration{
+		"filters of tests": {Test: &v1alpha1.Test{Filters: make([]v1alpha1.TestFilter, many)}},
+		"labels":           {CommonMetadata: &v1alpha1.CommonMetadata{Labels: keys}},
+		"annotations":      {CommonMetadata: &v1alpha1.CommonMetadata{Annotations: keys}},
+		"exports":          {ExportsFromManifests: make([]managedresource.Export, many)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := helm.Validate(&config)
+			require.ErrorContains(t, err, "there are more problems than these")
+			assert.Equal(t, bounded.Most, strings.Count(err.Error(), "\n"))
+		})
+	}
+}

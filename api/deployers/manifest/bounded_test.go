@@ -1,0 +1,23 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/api/bounded"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
+)
+
+func TestFewProblemsOfAConfigurationAreNamed(t *testing.T) {
+	err := manifest.Validate(&v1alpha2.ProviderConfiguration{Manifests: make([]managedresource.Manifest, 10*bounded.Most)})
+	require.ErrorContains(t, err, "there are more problems than these")
+	assert.Equal(t, bounded.Most, strings.Count(err.Error(), "\n"))
+}
