@@ -36,24 +36,37 @@ func (r *Reconciler) checkAlone(ctx context.Context, s *scope) error {
 		return err
 	}
 	r.sources.leave(client.ObjectKeyFromObject(s.sync))
+	named := strings.Join(others[:min(len(others), maxShown)], ", ")
+	if len(others) > maxShown {
+		named += " and more" // how many would be another message for all of them whenever one comes or goes
+	}
 	return kit.Stall(operation, reasonSeveral, "namespace %s has other TargetSyncs: %s; none of them syncs until all but one are deleted",
-		s.sync.Namespace, strings.Join(others, ", "))
+		s.sync.Namespace, named)
 }
 
-// others returns the names of the other TargetSyncs of the namespace that are not in deletion.
+// others returns the first names of the other TargetSyncs of the namespace that are not in deletion, one more than are shown.
 func others(ctx context.Context, reader client.Reader, sync *v1alpha1.TargetSync) ([]string, error) {
 	list := &v1alpha1.TargetSyncList{}
-	if err := reader.List(ctx, list, client.InNamespace(sync.Namespace)); err != nil {
+	if err := reader.List(ctx, list, client.InNamespace(sync.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
 	}
 	var names []string
 	for i := range list.Items {
 		if other := &list.Items[i]; other.UID != sync.UID && other.DeletionTimestamp.IsZero() {
-			names = append(names, other.Name)
+			names = withFirst(names, other.Name)
 		}
 	}
-	slices.Sort(names)
 	return names, nil
+}
+
+// withFirst adds a name to sorted ones, unless it comes after one more than are shown.
+func withFirst(names []string, name string) []string {
+	at, _ := slices.BinarySearch(names, name)
+	if at > maxShown {
+		return names
+	}
+	names = slices.Insert(names, at, name)
+	return names[:min(len(names), maxShown+1)]
 }
 
 // checkSuspended stops a suspended TargetSync. Its Ready condition stays.

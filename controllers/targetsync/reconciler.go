@@ -8,6 +8,7 @@ package targetsync
 import (
 	"context"
 	"regexp"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -44,6 +45,8 @@ type Reconciler struct {
 	metadata client.Reader
 	sources  sources
 	copies   copies
+	// queue is that of the controller, once there was an event.
+	queue atomic.Pointer[requestQueue]
 }
 
 // scope is one sync.
@@ -71,8 +74,11 @@ type scope struct {
 	requeue time.Duration
 }
 
-// Reconcile syncs the Targets of one TargetSync.
+// Reconcile syncs the Targets of one TargetSync, or wakes all of a namespace.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if req.Name == "" {
+		return ctrl.Result{}, r.wakeAll(ctx, req.Namespace)
+	}
 	sync := &v1alpha1.TargetSync{}
 	if err := r.Get(ctx, req.NamespacedName, sync); err != nil {
 		r.leave(req.NamespacedName)

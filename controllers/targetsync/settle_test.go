@@ -6,6 +6,7 @@ package targetsync
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -16,7 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -50,6 +53,41 @@ func TestWhatASyncHasChangedIsToldWhateverBecomesOfItsStatus(t *testing.T) {
 			assert.Positive(t, result.RequeueAfter)
 			require.Len(t, events.Events, 1)
 			assert.Contains(t, <-events.Events, "objects created: 1, updated: 0, deleted: 0")
+		})
+	}
+}
+
+// crowd is a namespace with so many TargetSyncs, and how its lists were asked for.
+func crowd(t *testing.T, members int) (*Reconciler, *[]client.ListOptions) {
+	t.Helper()
+	builder, asked := fake.NewClientBuilder().WithScheme(schemeOf(t)), &[]client.ListOptions{}
+	for i := range members {
+		meta := metav1.ObjectMeta{Namespace: "n", Name: fmt.Sprintf("sync-%02d", i), UID: types.UID(fmt.Sprint(i))}
+		builder = builder.WithObjects(&v1alpha1.TargetSync{ObjectMeta: meta})
+	}
+	noting := interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+		*asked = append(*asked, *(&client.ListOptions{}).ApplyOptions(options))
+		return c.List(ctx, list, options...)
+	}}
+	return &Reconciler{Client: builder.WithInterceptorFuncs(noting).Build()}, asked
+}
+
+func TestOfManyTargetSyncsOfANamespaceAFewAreNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		members int
+		said    string
+	}{
+		"two":     {2, "other TargetSyncs: sync-01; none"},
+		"eleven":  {11, "sync-08, sync-09, sync-10; none"},
+		"a dozen": {12, "sync-08, sync-09, sync-10 and more; none"},
+		"dozens":  {40, "sync-08, sync-09, sync-10 and more; none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, asked := crowd(t, c.members)
+			first := &v1alpha1.TargetSync{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "sync-00", UID: "0"}}
+			require.ErrorContains(t, r.checkAlone(t.Context(), &scope{sync: first}), c.said)
+			require.Len(t, *asked, 1)
+			assert.True(t, ptr.Deref((*asked)[0].UnsafeDisableDeepCopy, false), "each of them copies all others")
 		})
 	}
 }

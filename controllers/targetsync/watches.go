@@ -40,17 +40,19 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.DeployItem{}, skipIndex, skipsUninstall); err != nil {
 		return fmt.Errorf("index deploy items whose uninstall may be skipped: %w", err)
 	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.TargetSync{}, secretIndex, secretOf); err != nil {
+		return fmt.Errorf("index TargetSyncs by the Secret of their source: %w", err)
+	}
 	skips := predicate.NewPredicateFuncs(func(o client.Object) bool { return skipsUninstall(o) != nil })
 	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{})
-	inNamespace := handler.EnqueueRequestsFromMapFunc(r.inNamespace)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("targetsync").
 		For(&v1alpha1.TargetSync{}, builder.WithPredicates(changed)).
-		Watches(&v1alpha1.TargetSync{}, inNamespace, builder.WithPredicates(comesOrGoes)).
-		Watches(&v1alpha1.Target{}, later(r.inNamespace), builder.WithPredicates(predicate.NewPredicateFuncs(isMade), kit.BeyondStatus)).
-		Watches(&v1alpha1.DeployItem{}, later(r.inNamespace), builder.WithPredicates(skips, predicate.Or(comesOrGoes, predicate.GenerationChangedPredicate{}))).
-		WatchesMetadata(&corev1.Secret{}, later(r.of), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
-		WatchesRawSource(source.Channel(r.sources.woken, later(itself))).
+		Watches(&v1alpha1.TargetSync{}, r.after(0, inNamespace), builder.WithPredicates(comesOrGoes)).
+		Watches(&v1alpha1.Target{}, r.after(gatherTime, inNamespace), builder.WithPredicates(predicate.NewPredicateFuncs(isMade), kit.BeyondStatus)).
+		Watches(&v1alpha1.DeployItem{}, r.after(gatherTime, inNamespace), builder.WithPredicates(skips, predicate.Or(comesOrGoes, predicate.GenerationChangedPredicate{}))).
+		WatchesMetadata(&corev1.Secret{}, r.after(gatherTime, r.of), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		WatchesRawSource(source.Channel(r.sources.woken, r.after(gatherTime, itself))).
 		WithOptions(fair.Options(concurrency, nil)).
 		Complete(r)
 }
@@ -63,26 +65,30 @@ var comesOrGoes = predicate.Funcs{
 	GenericFunc: func(event.GenericEvent) bool { return false },
 }
 
-// later returns a handler that gathers events for gatherTime.
-func later(requests handler.MapFunc) handler.EventHandler {
-	add := func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request], objects ...client.Object) {
+// requestQueue is the queue of the controller.
+type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// after returns a handler that gathers events for a time.
+func (r *Reconciler) after(gathered time.Duration, requests handler.MapFunc) handler.EventHandler {
+	add := func(ctx context.Context, queue requestQueue, objects ...client.Object) {
+		r.queue.Store(&queue)
 		for _, object := range objects {
 			for _, request := range requests(ctx, object) {
-				queue.AddAfter(request, gatherTime)
+				queue.AddAfter(request, gathered)
 			}
 		}
 	}
 	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q requestQueue) {
 			add(ctx, q, e.Object)
 		},
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requestQueue) {
 			add(ctx, q, e.ObjectOld, e.ObjectNew)
 		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requestQueue) {
 			add(ctx, q, e.Object)
 		},
-		GenericFunc: func(ctx context.Context, e event.GenericEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		GenericFunc: func(ctx context.Context, e event.GenericEvent, q requestQueue) {
 			add(ctx, q, e.Object)
 		},
 	}
@@ -92,29 +98,49 @@ func itself(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(object)}}
 }
 
-// inNamespace returns the TargetSyncs of the namespace of an object.
-func (r *Reconciler) inNamespace(ctx context.Context, object client.Object) []reconcile.Request {
-	return r.those(ctx, object, func(*v1alpha1.TargetSync) bool { return true })
+// inNamespace returns the request that has a worker wake all TargetSyncs of the namespace of an object. Events of all namespaces come one after the
+// other, so that none may look for them itself.
+func inNamespace(_ context.Context, object client.Object) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace()}}}
 }
 
-// of returns the TargetSyncs that have made a Secret, or that reach their source with it.
+// of returns the request for the namespace of a Secret that a TargetSync has made, or reaches its source with.
 func (r *Reconciler) of(ctx context.Context, secret client.Object) []reconcile.Request {
-	return r.those(ctx, secret, func(sync *v1alpha1.TargetSync) bool {
-		return isMade(secret) || sync.Spec.SecretRef.Name == secret.GetName()
-	})
+	if isMade(secret) || r.isNamed(ctx, secret) {
+		return inNamespace(ctx, secret)
+	}
+	return nil
 }
 
-// those returns the TargetSyncs of the namespace of an object that concern selects. There is one, rarely more.
-func (r *Reconciler) those(ctx context.Context, object client.Object, concern func(*v1alpha1.TargetSync) bool) []reconcile.Request {
+// secretIndex finds the TargetSyncs that reach their source with a Secret.
+const secretIndex = "target-sync-secret"
+
+func secretOf(object client.Object) []string {
+	if sync, ok := object.(*v1alpha1.TargetSync); ok {
+		return []string{sync.Spec.SecretRef.Name}
+	}
+	return nil
+}
+
+// isNamed reports whether a TargetSync reaches its source with a Secret, also where that cannot be found out.
+func (r *Reconciler) isNamed(ctx context.Context, secret client.Object) bool {
 	list := &v1alpha1.TargetSyncList{}
-	if err := r.List(ctx, list, client.InNamespace(object.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "cannot find the TargetSyncs of a namespace", "namespace", object.GetNamespace())
+	err := r.List(ctx, list, client.InNamespace(secret.GetNamespace()), client.MatchingFields{secretIndex: secret.GetName()},
+		client.Limit(1), client.UnsafeDisableDeepCopy)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot find the TargetSyncs that name a Secret", "secret", client.ObjectKeyFromObject(secret))
 	}
-	var requests []reconcile.Request
+	return err != nil || len(list.Items) > 0
+}
+
+// wakeAll wakes the TargetSyncs of a namespace. There is one, rarely more.
+func (r *Reconciler) wakeAll(ctx context.Context, namespace string) error {
+	list := &v1alpha1.TargetSyncList{}
+	if err := r.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("find the TargetSyncs of namespace %s: %w", namespace, err)
+	}
 	for i := range list.Items {
-		if sync := &list.Items[i]; concern(sync) {
-			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: sync.Namespace, Name: sync.Name}})
-		}
+		(*r.queue.Load()).Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 	}
-	return requests
+	return nil
 }

@@ -75,7 +75,7 @@ func (r *Reader) collectImports(ctx context.Context, in *Reading) error {
 		return r.importFailure(ctx, in, err)
 	}
 	r.graces.forget(client.ObjectKeyFromObject(in.inst), jobs.ImportOperation)
-	in.Imports, in.Reach.Targets = found, found.Targets
+	in.Imports, in.Reach.Targets, in.Reach.contents = found, found.Targets, nil
 	in.inst.Status.ImportsHash = found.Hash()
 	return nil
 }

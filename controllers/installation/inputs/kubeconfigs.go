@@ -158,7 +158,11 @@ func (i *Issuer) open(ctx context.Context, given any) (*target.Cluster, error) {
 		return nil, fmt.Errorf("the argument target is not a Target; pass one of .imports")
 	}
 	object.Namespace = i.inst.Namespace
-	if field := i.reach.beyond(&object.Spec); field != "" {
+	field, err := i.reach.beyond(ctx, &object.Spec)
+	if err != nil {
+		return nil, err
+	}
+	if field != "" {
 		i.Refused = i.reach.refused("the argument target", field, passImported)
 		return nil, i.Refused
 	}

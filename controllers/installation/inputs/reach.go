@@ -6,6 +6,7 @@ package inputs
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -44,6 +45,8 @@ type Reach struct {
 	installation, context client.ObjectKey
 	// Targets are those that are imported, by object name.
 	Targets map[string]*v1alpha1.Target
+	// contents are what they lead to, nil before somebody has asked.
+	contents map[contentKey]bool
 }
 
 // refused says which field names what the blueprint may not use, and what to do instead.
@@ -221,11 +224,15 @@ func exportedBeyond(exports *v1alpha1.InstallationExports) string {
 }
 
 // CheckExports refuses Targets that take their credentials from where only an imported Target may.
-func (s *Reach) CheckExports(exports *render.ExportValues) error {
+func (s *Reach) CheckExports(ctx context.Context, exports *render.ExportValues) error {
 	for _, name := range slices.Sorted(maps.Keys(exports.Targets)) {
 		made := exports.Targets[name]
 		spec := &v1alpha1.TargetSpec{Configuration: made.Configuration, SecretRef: made.SecretRef, ServiceAccountName: made.ServiceAccountName}
-		if field := s.beyond(spec); field != "" {
+		field, err := s.beyond(ctx, spec)
+		if err != nil {
+			return err
+		}
+		if field != "" {
 			return s.stall(jobs.ExportOperation, fmt.Sprintf("target export %q", name), field, exportImported)
 		}
 	}
@@ -234,9 +241,9 @@ func (s *Reach) CheckExports(exports *render.ExportValues) error {
 
 // beyond returns the field of a Target that a template has made which takes its credentials from somewhere else than the Target, unless an
 // imported Target has the same there.
-func (s *Reach) beyond(made *v1alpha1.TargetSpec) string {
+func (s *Reach) beyond(ctx context.Context, made *v1alpha1.TargetSpec) (string, error) {
 	if s == nil || !s.onlyImports {
-		return ""
+		return "", nil
 	}
 	field := ""
 	switch {
@@ -246,23 +253,46 @@ func (s *Reach) beyond(made *v1alpha1.TargetSpec) string {
 		field = target.CredentialsElsewhere(made.Configuration.RawMessage)
 	}
 	if field == "" {
-		return ""
+		return "", nil
 	}
-	for _, imported := range s.Targets {
-		if sameContentOf(&imported.Spec, made) {
-			return ""
-		}
+	isImported, err := s.imports(ctx, made)
+	if err != nil || isImported {
+		return "", err
 	}
-	return field
+	return field, nil
 }
 
-// sameContentOf reports whether two Targets lead to the same credentials.
-func sameContentOf(a, b *v1alpha1.TargetSpec) bool {
-	type content struct {
-		Configuration *v1alpha1.AnyJSON
-		SecretRef     *v1alpha1.LocalSecretReference
-		Account       string
+// imports reports whether an imported Target leads to the same credentials as one that a template has made. What is imported is read once.
+func (s *Reach) imports(ctx context.Context, made *v1alpha1.TargetSpec) (bool, error) {
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
 	}
-	same, err := kit.SameJSON(content{a.Configuration, a.SecretRef, a.ServiceAccountName}, content{b.Configuration, b.SecretRef, b.ServiceAccountName})
-	return err == nil && same
+	if s.contents == nil {
+		s.contents = map[contentKey]bool{}
+		for _, imported := range s.Targets {
+			if key, ok := contentKeyOf(&imported.Spec); ok {
+				s.contents[key] = true
+			}
+		}
+	}
+	key, ok := contentKeyOf(made)
+	return ok && s.contents[key], nil
+}
+
+// contentKey stands for the credentials that a Target leads to.
+type contentKey [sha256.Size]byte
+
+// contentKeyOf returns the same for Targets whose credentials are the same JSON, in whatever order and with whatever spaces; false where they are
+// no JSON.
+func contentKeyOf(spec *v1alpha1.TargetSpec) (contentKey, bool) {
+	raw, err := json.Marshal([]any{spec.Configuration, spec.SecretRef, spec.ServiceAccountName})
+	if err != nil {
+		return contentKey{}, false
+	}
+	var content any
+	if json.Unmarshal(raw, &content) != nil {
+		return sha256.Sum256(raw), true // a number that no float can be: the same as itself
+	}
+	sorted, err := json.Marshal(content)
+	return sha256.Sum256(sorted), err == nil
 }

@@ -33,20 +33,21 @@ type selection struct {
 	names managedresource.ResourceType
 }
 
-func (s selection) matches(ref managedresource.ResourceReference) bool {
-	return s.gvk == objects.GVKOf(ref) && s.selects(ref.Namespace, ref.Name)
+func (s selection) selects(namespace, name string) bool {
+	return (len(s.names.Names) == 0 || slices.Contains(s.names.Names, name)) && s.isAbout(namespace)
 }
 
-func (s selection) selects(namespace, name string) bool {
-	return (len(s.names.Names) == 0 || slices.Contains(s.names.Names, name)) &&
-		(len(s.names.Namespaces) == 0 || slices.Contains(s.names.Namespaces, namespace))
+func (s selection) isAbout(namespace string) bool {
+	return len(s.names.Namespaces) == 0 || slices.Contains(s.names.Namespaces, namespace)
 }
 
 // deletionGroup is a deletion group with its managed resources.
 type deletionGroup struct {
 	managedresource.DeletionGroupDefinition
 	selections []selection
-	members    []managedresource.ManagedResourceStatus
+	// byKind finds the same selections.
+	byKind  map[schema.GroupVersionKind]*ofKind
+	members []managedresource.ManagedResourceStatus
 }
 
 func (g *deletionGroup) force() bool {
@@ -67,19 +68,53 @@ func (g *deletionGroup) targetName() *string {
 	return g.CustomResourceGroup.TargetName
 }
 
-// takes reports whether a managed resource belongs to the group. Groups for other targets take none.
-func (g *deletionGroup) takes(ref managedresource.ResourceReference) bool {
+// takes reports whether a managed resource of a kind belongs to the group. Groups for other targets take none.
+func (g *deletionGroup) takes(gvk schema.GroupVersionKind, ref managedresource.ResourceReference) bool {
 	if g.PredefinedResourceGroup != nil {
-		return takesPredefined(g.PredefinedResourceGroup.Type, ref)
+		return takesPredefined(g.PredefinedResourceGroup.Type, gvk, ref)
 	}
 	if name := g.targetName(); name != nil && *name != "" {
 		return false
 	}
-	return slices.ContainsFunc(g.selections, func(s selection) bool { return s.matches(ref) })
+	selected := g.byKind[gvk]
+	return selected != nil && selected.takes(ref.Namespace, ref.Name)
 }
 
-func takesPredefined(kind managedresource.PredefinedResourceGroupType, ref managedresource.ResourceReference) bool {
-	isDefinition := objects.GVKOf(ref).GroupKind() == objects.CRDGroupKind
+// add adds a selection to the group.
+func (g *deletionGroup) add(one selection) {
+	g.selections = append(g.selections, one)
+	if g.byKind[one.gvk] == nil {
+		g.byKind[one.gvk] = &ofKind{namespaces: map[string]bool{}, named: map[string][]*selection{}}
+	}
+	g.byKind[one.gvk].add(one)
+}
+
+// ofKind finds the selections of a kind that a resource may be in: a group may have as many as its deploy item has resources.
+type ofKind struct {
+	all        bool
+	namespaces map[string]bool
+	named      map[string][]*selection
+}
+
+func (k *ofKind) add(one selection) {
+	for _, name := range one.names.Names {
+		k.named[name] = append(k.named[name], &one)
+	}
+	if len(one.names.Names) > 0 {
+		return
+	}
+	k.all = k.all || len(one.names.Namespaces) == 0
+	for _, namespace := range one.names.Namespaces {
+		k.namespaces[namespace] = true
+	}
+}
+
+func (k *ofKind) takes(namespace, name string) bool {
+	return k.all || k.namespaces[namespace] || slices.ContainsFunc(k.named[name], func(s *selection) bool { return s.isAbout(namespace) })
+}
+
+func takesPredefined(kind managedresource.PredefinedResourceGroupType, gvk schema.GroupVersionKind, ref managedresource.ResourceReference) bool {
+	isDefinition := gvk.GroupKind() == objects.CRDGroupKind
 	switch kind {
 	case managedresource.NamespacedResources:
 		return ref.Namespace != ""
@@ -94,7 +129,7 @@ func takesPredefined(kind managedresource.PredefinedResourceGroupType, ref manag
 
 // newDeletionGroup resolves the kinds of a group on the target it is about.
 func newDeletionGroup(ctx context.Context, cluster *target.Cluster, definition managedresource.DeletionGroupDefinition) (*deletionGroup, error) {
-	group := &deletionGroup{DeletionGroupDefinition: definition}
+	group := &deletionGroup{DeletionGroupDefinition: definition, byKind: map[schema.GroupVersionKind]*ofKind{}}
 	if definition.CustomResourceGroup == nil {
 		return group, nil
 	}
@@ -103,7 +138,7 @@ func newDeletionGroup(ctx context.Context, cluster *target.Cluster, definition m
 		if err != nil {
 			return nil, err
 		}
-		group.selections = append(group.selections, selection{gvk: gvk, names: names})
+		group.add(selection{gvk: gvk, names: names})
 	}
 	return group, nil
 }
@@ -111,8 +146,9 @@ func newDeletionGroup(ctx context.Context, cluster *target.Cluster, definition m
 // assign gives every managed resource to the first group that takes it. Resources that no group takes are left alone.
 func assign(groups []*deletionGroup, managed []managedresource.ManagedResourceStatus) {
 	for _, m := range managed {
+		gvk := objects.GVKOf(m.Resource)
 		for _, group := range groups {
-			if group.takes(m.Resource) {
+			if group.takes(gvk, m.Resource) {
 				group.members = append(group.members, m)
 				break
 			}

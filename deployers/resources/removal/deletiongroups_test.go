@@ -5,6 +5,7 @@ package removal
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -73,7 +75,7 @@ func FuzzDeletionGroups(f *testing.F) {
 				taken[member.Resource]++
 				group.force()
 				for j := range i {
-					require.False(t, groups[j].takes(member.Resource), "group %d comes before group %d", j, i)
+					require.False(t, groups[j].takes(objects.GVKOf(member.Resource), member.Resource), "group %d comes before group %d", j, i)
 				}
 			}
 			if group.everything() {
@@ -89,4 +91,51 @@ func FuzzDeletionGroups(f *testing.F) {
 		}
 		require.Empty(t, taken, "nothing but what is deployed")
 	})
+}
+
+func TestOfManySelectionsThoseThatNameAResourceAreLookedAt(t *testing.T) {
+	const many = 1000
+	configMap := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	var types []managedresource.ResourceType
+	for i := range many {
+		types = append(types, managedresource.ResourceType{APIVersion: "v1", Kind: "ConfigMap", Names: []string{fmt.Sprint(i)}})
+	}
+	group, err := newDeletionGroup(t.Context(), fewKinds(), managedresource.DeletionGroupDefinition{
+		CustomResourceGroup: &managedresource.CustomResourceGroup{Resources: types},
+	})
+	require.NoError(t, err)
+	require.Len(t, group.byKind[configMap].named, many)
+	require.Len(t, group.byKind[configMap].named["7"], 1)
+}
+
+func TestWhatAGroupTakes(t *testing.T) {
+	resource := func(kind string, names, namespaces []string) managedresource.ResourceType {
+		return managedresource.ResourceType{APIVersion: "v1", Kind: kind, Names: names, Namespaces: namespaces}
+	}
+	group, err := newDeletionGroup(t.Context(), fewKinds(), managedresource.DeletionGroupDefinition{
+		CustomResourceGroup: &managedresource.CustomResourceGroup{Resources: []managedresource.ResourceType{
+			resource("ConfigMap", []string{"a", "b"}, []string{"one", "two"}), resource("ConfigMap", []string{"c"}, nil),
+			resource("ConfigMap", nil, []string{"three"}), resource("Namespace", nil, nil), resource("ConfigMap", []string{"b"}, []string{"four"}),
+		}},
+	})
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		kind, namespace, name string
+		want                  bool
+	}{
+		"a name and a namespace":        {"ConfigMap", "two", "a", true},
+		"a name in another namespace":   {"ConfigMap", "four", "a", false},
+		"a name that is selected twice": {"ConfigMap", "four", "b", true},
+		"a name wherever it is":         {"ConfigMap", "four", "c", true},
+		"a whole namespace":             {"ConfigMap", "three", "d", true},
+		"another name":                  {"ConfigMap", "one", "d", false},
+		"no name":                       {"ConfigMap", "", "", false},
+		"a whole kind":                  {"Namespace", "", "d", true},
+		"a kind that is not in any":     {"Secret", "one", "a", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ref := managedresource.ResourceReference{APIVersion: "v1", Kind: c.kind, Namespace: c.namespace, Name: c.name}
+			require.Equal(t, c.want, group.takes(objects.GVKOf(ref), ref))
+		})
+	}
 }

@@ -58,7 +58,7 @@ func (m *Maker) Exports(ctx context.Context, p *Plan, execution *v1alpha1.Execut
 	if err := exports.Check(p.Inst.Spec.Exports); err != nil {
 		return nil, inputs.RenderFailure(jobs.ExportOperation, err)
 	}
-	return exports, p.Reach.CheckExports(exports)
+	return exports, p.Reach.CheckExports(ctx, exports)
 }
 
 // recollect finds inputs and values again when this reconciliation has not needed them so far: in memory, or after a restart by reading them.

@@ -24,8 +24,8 @@ const maxFormer = 1 << 20
 
 type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// Siblings remembers the Installations that have changed until a worker of their namespace has woken who may wait for that. Events of all namespaces
-// come one after the other, so that none may take long. It is safe for concurrent use.
+// Siblings remembers the Installations that have changed, and the objects that Installations may use, until a worker of their namespace has woken who
+// may wait for that. Events of all namespaces come one after the other, so that none may take long. It is safe for concurrent use.
 type Siblings struct {
 	mu      sync.Mutex
 	changes map[string]*changes
@@ -40,6 +40,8 @@ type changes struct {
 	size   int
 	// isMuch says that there was more than former may keep: everybody in the namespace is woken.
 	isMuch bool
+	// objects are the other objects that something has happened to; true for those that were gone.
+	objects map[objectKey]bool
 }
 
 // note keeps what has happened in a namespace and brings that to a worker.
@@ -50,7 +52,7 @@ func (s *Siblings) note(queue requestQueue, namespace string, happened func(*cha
 		s.changes = map[string]*changes{}
 	}
 	if s.changes[namespace] == nil {
-		s.changes[namespace] = &changes{queue: queue, now: map[string]*v1alpha1.Installation{}}
+		s.changes[namespace] = &changes{queue: queue, now: map[string]*v1alpha1.Installation{}, objects: map[objectKey]bool{}}
 	}
 	happened(s.changes[namespace])
 	queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace}})
@@ -156,11 +158,18 @@ func (f Finder) Waking(others reconcile.Reconciler) reconcile.Reconciler {
 }
 
 // waiting returns those of a namespace who may wait for what has happened there: those that something flows to from the Installations that have
-// changed, producers in deletion that wait for them to import no more, and those that want to export what they export no more.
+// changed, producers in deletion that wait for them to import no more, and those that want to export what they export no more. Who uses another
+// object may be in another namespace.
 func (f Finder) waiting(ctx context.Context, namespace string, happened *changes) map[reconcile.Request]bool {
 	found := map[reconcile.Request]bool{}
-	if happened.isMuch {
+	for object, isGone := range happened.objects {
+		add(found, f.usersOf(ctx, namespace, object, isGone))
+	}
+	switch {
+	case happened.isMuch:
 		add(found, f.list(ctx, everybody, client.InNamespace(namespace)))
+		return found
+	case len(happened.now)+len(happened.former) == 0:
 		return found
 	}
 	imported, freed, all := map[string]bool{}, map[string]bool{}, happened.former

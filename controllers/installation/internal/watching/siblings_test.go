@@ -19,7 +19,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture/cluster"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 )
@@ -27,23 +26,31 @@ import (
 // post is where events of Installations come in, and a worker that answers them.
 type post struct {
 	t      *testing.T
+	finder Finder
 	events siblingEvents
 	queue  workqueue.TypedRateLimitingInterface[reconcile.Request]
 	worker reconcile.Reconciler
 	// reads counts what is read, others has the requests for single Installations.
 	reads  int
 	others []string
+	// seen are the objects that workers were told of at once.
+	seen []string
 }
 
 func newPost(t *testing.T, there ...*v1alpha1.Installation) *post {
 	t.Helper()
-	p := &post{t: t, queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())}
-	t.Cleanup(p.queue.ShutDown)
 	objects := make([]client.Object, 0, len(there))
 	for _, inst := range there {
 		objects = append(objects, inst.DeepCopy())
 	}
-	reader := interceptor.NewClient(cluster.With(t, objects...), interceptor.Funcs{
+	return newPostOf(t, objects...)
+}
+
+func newPostOf(t *testing.T, objects ...client.Object) *post {
+	t.Helper()
+	p := &post{t: t, queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())}
+	t.Cleanup(p.queue.ShutDown)
+	reader := interceptor.NewClient(indexed(t, objects...), interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, options ...client.GetOption) error {
 			p.reads++
 			return c.Get(ctx, key, obj, options...)
@@ -53,9 +60,12 @@ func newPost(t *testing.T, there ...*v1alpha1.Installation) *post {
 			return c.List(ctx, list, options...)
 		},
 	})
-	finder := Finder{Reader: reader, Related: &relations.Finder{Reader: reader, Live: reader}, Siblings: &Siblings{}}
-	p.events = siblingEvents{siblings: finder.Siblings}
-	p.worker = finder.Waking(reconcile.Func(func(_ context.Context, request reconcile.Request) (reconcile.Result, error) {
+	p.finder = Finder{
+		Reader: reader, Related: &relations.Finder{Reader: reader, Live: reader}, Siblings: &Siblings{},
+		Seen: func(kind string, obj client.Object) { p.seen = append(p.seen, kind+"/"+obj.GetName()) },
+	}
+	p.events = siblingEvents{siblings: p.finder.Siblings}
+	p.worker = p.finder.Waking(reconcile.Func(func(_ context.Context, request reconcile.Request) (reconcile.Result, error) {
 		p.others = append(p.others, request.Name)
 		return reconcile.Result{}, nil
 	}))

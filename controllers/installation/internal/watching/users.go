@@ -8,6 +8,7 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -18,9 +19,69 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
 
-// usersOfContext wakes the Installations that may wait for a Context.
-func (f Finder) usersOfContext(ctx context.Context, obj client.Object) []reconcile.Request {
-	return f.findAll(ctx, inputs.ContextIndex, obj.GetName(), unsettled, client.InNamespace(obj.GetNamespace()))
+// objectKey names an object of a namespace.
+type objectKey struct{ kind, name string }
+
+func (k objectKey) in(namespace string) string { return k.kind + "/" + namespace + "/" + k.name }
+
+func (k objectKey) String() string { return k.kind + "/" + k.name }
+
+// objectEvents notes events of the objects of a kind for a worker of their namespace, and tells workers that wait for the cache to show one.
+type objectEvents struct {
+	handler.Funcs
+	kind     string
+	seen     func(kind string, obj client.Object)
+	siblings *Siblings
+}
+
+func (f Finder) eventsOf(kind string) objectEvents {
+	return objectEvents{kind: kind, seen: f.Seen, siblings: f.Siblings}
+}
+
+// Create notes an object that is new.
+func (h objectEvents) Create(_ context.Context, e event.CreateEvent, queue requestQueue) {
+	h.note(e.Object, false, queue)
+}
+
+// Update notes an object that has changed.
+func (h objectEvents) Update(_ context.Context, e event.UpdateEvent, queue requestQueue) {
+	h.note(e.ObjectNew, false, queue)
+}
+
+// Delete notes an object that is gone.
+func (h objectEvents) Delete(_ context.Context, e event.DeleteEvent, queue requestQueue) {
+	h.note(e.Object, true, queue)
+}
+
+func (h objectEvents) note(obj client.Object, isGone bool, queue requestQueue) {
+	h.seen(h.kind, obj)
+	h.siblings.note(queue, obj.GetNamespace(), func(c *changes) {
+		key := objectKey{h.kind, obj.GetName()}
+		c.objects[key] = c.objects[key] || isGone
+	})
+}
+
+// usersOf returns the Installations that may wait for what has happened to an object.
+func (f Finder) usersOf(ctx context.Context, namespace string, object objectKey, isGone bool) []reconcile.Request {
+	switch object.kind {
+	case "Context":
+		return f.usersOfContext(ctx, namespace, object.name)
+	case "ComponentVersionOverwrites":
+		return f.throughContext(ctx, object.in(namespace))
+	}
+	requests := f.find(ctx, relations.ImportIndex, object.String(), client.InNamespace(namespace))
+	if object.kind == "Secret" || object.kind == "ConfigMap" {
+		return append(requests, f.throughContext(ctx, object.in(namespace))...)
+	}
+	if isGone {
+		return append(requests, f.find(ctx, relations.ExportIndex, object.String(), client.InNamespace(namespace))...)
+	}
+	return append(requests, f.losers(ctx, namespace, object.String())...)
+}
+
+// usersOfContext returns the Installations that may wait for a Context.
+func (f Finder) usersOfContext(ctx context.Context, namespace, name string) []reconcile.Request {
+	return f.findAll(ctx, inputs.ContextIndex, name, unsettled, client.InNamespace(namespace))
 }
 
 // unsettled keeps the Installations that are at work or have failed: for the others a Context counts with their next job.
@@ -28,13 +89,7 @@ func unsettled(inst *v1alpha1.Installation) bool {
 	return !inst.Status.IsIdle() || inst.Status.Phase.IsFailed()
 }
 
-// usersThroughContext wakes the Installations that may wait for an object that their Context names.
-func (f Finder) usersThroughContext(kind string) handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
-		return f.throughContext(ctx, kind+"/"+client.ObjectKeyFromObject(obj).String())
-	})
-}
-
+// throughContext returns the Installations that may wait for an object that their Context names.
 func (f Finder) throughContext(ctx context.Context, key string) []reconcile.Request {
 	list := &v1alpha1.ContextList{}
 	if err := f.List(ctx, list, client.MatchingFields{inputs.UsedByContextIndex: key}, client.UnsafeDisableDeepCopy); err != nil {
@@ -43,34 +98,14 @@ func (f Finder) throughContext(ctx context.Context, key string) []reconcile.Requ
 	}
 	var requests []reconcile.Request
 	for i := range list.Items {
-		requests = append(requests, f.usersOfContext(ctx, &list.Items[i])...)
+		requests = append(requests, f.usersOfContext(ctx, list.Items[i].Namespace, list.Items[i].Name)...)
 	}
 	return requests
-}
-
-// users wakes the Installations that import an object, and workers that wait for the cache to show it.
-func (f Finder) users(kind string) handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
-		f.Seen(kind, obj)
-		requests := f.find(ctx, relations.ImportIndex, kind+"/"+obj.GetName(), client.InNamespace(obj.GetNamespace()))
-		if kind == "Secret" || kind == "ConfigMap" {
-			requests = append(requests, f.throughContext(ctx, kind+"/"+client.ObjectKeyFromObject(obj).String())...)
-			return requests
-		}
-		return append(requests, f.losers(ctx, obj.GetNamespace(), kind+"/"+obj.GetName())...)
-	})
 }
 
 // usersOfSource wakes the Installations of all namespaces that name a source.
 func (f Finder) usersOfSource(ctx context.Context, obj client.Object) []reconcile.Request {
 	return append(f.find(ctx, inputs.SourceIndex, flux.KeyOf(obj)), f.throughContext(ctx, flux.KeyOf(obj))...)
-}
-
-// exporters wakes the Installations that export an object.
-func (f Finder) exporters(kind string) handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
-		return f.find(ctx, relations.ExportIndex, kind+"/"+obj.GetName(), client.InNamespace(obj.GetNamespace()))
-	})
 }
 
 // losers returns the Installations that wait for an export.

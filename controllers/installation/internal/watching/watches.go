@@ -37,7 +37,7 @@ type Finder struct {
 	Unwatched []client.Object
 	// Seen learns of the objects that the cache shows by now, or does not show any more.
 	Seen func(kind string, obj client.Object)
-	// Siblings has what siblings are to be woken for.
+	// Siblings has what Installations are to be woken for.
 	Siblings *Siblings
 }
 
@@ -75,14 +75,12 @@ func (f Finder) Watch(mgr ctrl.Manager) (*builder.Builder, error) {
 		Watches(&v1alpha1.Installation{}, kit.WakeController("Installation")).
 		Watches(&v1alpha1.Installation{}, siblingEvents{siblings: f.Siblings}).
 		Watches(&v1alpha1.Execution{}, handler.EnqueueRequestsFromMapFunc(namesake), builder.WithPredicates(onlyDeletions)).
-		WatchesMetadata(&corev1.Secret{}, f.users("Secret")).
-		WatchesMetadata(&corev1.ConfigMap{}, f.users("ConfigMap")).
-		Watches(&v1alpha1.DataObject{}, f.users("DataObject")).
-		Watches(&v1alpha1.Target{}, f.users("Target"), builder.WithPredicates(kit.BeyondStatus)).
-		Watches(&v1alpha1.DataObject{}, f.exporters("DataObject"), builder.WithPredicates(onlyDeletions)).
-		Watches(&v1alpha1.Target{}, f.exporters("Target"), builder.WithPredicates(onlyDeletions)).
-		Watches(&v1alpha1.Context{}, handler.EnqueueRequestsFromMapFunc(f.usersOfContext)).
-		Watches(&v1alpha1.ComponentVersionOverwrites{}, f.usersThroughContext("ComponentVersionOverwrites"))
+		WatchesMetadata(&corev1.Secret{}, f.eventsOf("Secret")).
+		WatchesMetadata(&corev1.ConfigMap{}, f.eventsOf("ConfigMap")).
+		Watches(&v1alpha1.DataObject{}, f.eventsOf("DataObject")).
+		Watches(&v1alpha1.Target{}, f.eventsOf("Target"), builder.WithPredicates(kit.BeyondStatus)).
+		Watches(&v1alpha1.Context{}, f.eventsOf("Context")).
+		Watches(&v1alpha1.ComponentVersionOverwrites{}, f.eventsOf("ComponentVersionOverwrites"))
 	kinds, err := f.sources(mgr)
 	for _, kind := range kinds {
 		watches = watches.Watches(kind, handler.EnqueueRequestsFromMapFunc(f.usersOfSource), builder.WithPredicates(flux.RevisionChanged()))

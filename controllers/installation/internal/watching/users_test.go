@@ -1,0 +1,149 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package watching
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+)
+
+// fields registers indexes of a client of objects in memory.
+type fields struct{ *fake.ClientBuilder }
+
+func (f fields) IndexField(_ context.Context, object client.Object, field string, index client.IndexerFunc) error {
+	f.WithIndex(object, field, index)
+	return nil
+}
+
+// indexed returns a client of objects with the indexes of the controller.
+func indexed(t *testing.T, objects ...client.Object) client.WithWatch {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...)
+	require.NoError(t, Index(t.Context(), fields{builder}))
+	return builder.Build()
+}
+
+func named(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name}
+}
+
+func update(object client.Object) func(*testing.T, handler.EventHandler, requestQueue) {
+	return func(t *testing.T, h handler.EventHandler, queue requestQueue) {
+		h.Update(t.Context(), event.UpdateEvent{ObjectOld: object, ObjectNew: object}, queue)
+	}
+}
+
+func deletion(object client.Object) func(*testing.T, handler.EventHandler, requestQueue) {
+	return func(t *testing.T, h handler.EventHandler, queue requestQueue) {
+		h.Delete(t.Context(), event.DeleteEvent{Object: object}, queue)
+	}
+}
+
+func creation(object client.Object) func(*testing.T, handler.EventHandler, requestQueue) {
+	return func(t *testing.T, h handler.EventHandler, queue requestQueue) {
+		h.Create(t.Context(), event.CreateEvent{Object: object, IsInInitialList: true}, queue)
+	}
+}
+
+func TestWhomAnEventOfAnObjectWakes(t *testing.T) {
+	importer := tied("importer", "in", "1")
+	importer.Spec.Imports.Data = append(importer.Spec.Imports.Data,
+		v1alpha1.DataImport{Name: "s", SecretRef: &v1alpha1.LocalSecretReference{Name: "x"}},
+		v1alpha1.DataImport{Name: "c", ConfigMapRef: &v1alpha1.LocalConfigMapReference{Name: "x"}})
+	importer.Spec.Imports.Targets = []v1alpha1.TargetImport{{Name: "t", Target: "in"}}
+	loser, exporter := with(tied("loser", "2", "in"), lost), tied("exporter", "3", "in")
+	far := with(tied("far", "4", "5"), busy)
+	far.Namespace = "m"
+	waits := with(tied("waits", "6", "7"), busy)
+	waits.Spec.Context, far.Spec.Context = "context", "context"
+	near := &v1alpha1.Context{ObjectMeta: named("n", "context"), ContextConfiguration: v1alpha1.ContextConfiguration{
+		RegistryPullSecrets:                 []v1alpha1.LocalObjectReference{{Name: "pull"}},
+		OCMConfig:                           &v1alpha1.LocalObjectReference{Name: "ocm"},
+		ComponentVersionOverwritesReference: "x",
+	}}
+	foreign := &v1alpha1.Context{ObjectMeta: named("m", "context"), ContextConfiguration: v1alpha1.ContextConfiguration{
+		VerificationSignatures: map[string]v1alpha1.VerificationSignature{
+			"s": {PublicKeySecretReference: &v1alpha1.SecretReference{ObjectReference: v1alpha1.ObjectReference{Namespace: "n", Name: "key"}}},
+		},
+	}}
+	data := &v1alpha1.DataObject{ObjectMeta: named("n", kit.DataName("", "in"))}
+	target := &v1alpha1.Target{ObjectMeta: named("n", kit.DataName("", "in"))}
+	secret := func(name string) client.Object { return &corev1.Secret{ObjectMeta: named("n", name)} }
+	for name, tc := range map[string]struct {
+		kind    string
+		happens func(*testing.T, handler.EventHandler, requestQueue)
+		woken   []string
+	}{
+		"a Secret":                      {"Secret", update(secret("x")), []string{"importer"}},
+		"a Secret that was there":       {"Secret", creation(secret("x")), []string{"importer"}},
+		"a Secret of another name":      {"Secret", update(secret("y")), nil},
+		"a Secret of another namespace": {"Secret", update(&corev1.Secret{ObjectMeta: named("o", "x")}), nil},
+		"a pull secret":                 {"Secret", deletion(secret("pull")), []string{"waits"}},
+		"a key for another namespace":   {"Secret", update(secret("key")), []string{"far"}},
+		"a ConfigMap":                   {"ConfigMap", update(&corev1.ConfigMap{ObjectMeta: named("n", "x")}), []string{"importer"}},
+		"an OCM configuration":          {"ConfigMap", update(&corev1.ConfigMap{ObjectMeta: named("n", "ocm")}), []string{"waits"}},
+		"a Context":                     {"Context", update(near), []string{"waits"}},
+		"overwrites":                    {"ComponentVersionOverwrites", update(&v1alpha1.ComponentVersionOverwrites{ObjectMeta: named("n", "x")}), []string{"waits"}},
+		"data":                          {"DataObject", update(data), []string{"importer", "loser"}},
+		"data that is gone":             {"DataObject", deletion(data), []string{"importer", "loser", "exporter"}},
+		"a Target":                      {"Target", creation(target), []string{"importer"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPostOf(t, importer.DeepCopy(), loser.DeepCopy(), exporter.DeepCopy(), far.DeepCopy(), waits.DeepCopy(), near.DeepCopy(), foreign.DeepCopy())
+			tc.happens(t, p.finder.eventsOf(tc.kind), p.queue)
+			assert.Len(t, p.seen, 1, "workers that wait for the object hear of it at once")
+			assert.ElementsMatch(t, tc.woken, p.work())
+		})
+	}
+}
+
+func TestEventsOfObjectsAreLeftToAWorkerOfTheirNamespace(t *testing.T) {
+	const roots = 8
+	var there []*v1alpha1.Installation
+	for i := range roots {
+		inst := fixture.Working(fmt.Sprintf("root-%d", i), fmt.Sprint(i), "job")
+		inst.Spec.Imports.Data = []v1alpha1.DataImport{{Name: "in", SecretRef: &v1alpha1.LocalSecretReference{Name: "x"}}}
+		there = append(there, inst)
+	}
+	p := newPost(t, there...)
+	for range 40 {
+		update(&corev1.Secret{ObjectMeta: named("n", "x")})(t, p.finder.eventsOf("Secret"), p.queue)
+	}
+	assert.Zero(t, p.reads, "events of all namespaces wait for each other")
+	require.Equal(t, 1, p.queue.Len())
+	request, _ := p.queue.Get()
+	assert.Equal(t, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "n"}}, request)
+	_, err := p.worker.Reconcile(t.Context(), request)
+	require.NoError(t, err)
+	assert.Equal(t, 2, p.reads, "who imports it and the Contexts that name it are listed once for all events together")
+	p.queue.Done(request)
+	assert.Len(t, p.work(), roots)
+}
+
+func TestAnObjectThatWasGoneInBetweenWakesItsExporters(t *testing.T) {
+	p := newPost(t, tied("exporter", "1", "out"))
+	data := &v1alpha1.DataObject{ObjectMeta: named("n", kit.DataName("", "out"))}
+	for _, happens := range []func(*testing.T, handler.EventHandler, requestQueue){deletion(data), creation(data)} {
+		happens(t, p.finder.eventsOf("DataObject"), p.queue)
+	}
+	assert.Equal(t, []string{"exporter"}, p.work())
+}
