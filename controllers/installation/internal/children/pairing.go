@@ -26,11 +26,11 @@ func childName(parent, name string) string {
 // name is; templates without one get the name of the sub-installation to create. It fails when a sub-installation does not say what it is.
 func (f *Family) pairs(templates []model.InstallationTemplate) ([]v1alpha1.SubNamePair, error) {
 	pairs := make([]v1alpha1.SubNamePair, 0, len(templates))
-	own := map[string]bool{}
+	own, claims := map[string]bool{}, f.claims()
 	for i := range templates {
 		pair := v1alpha1.SubNamePair{SpecName: templates[i].Name, ObjectName: childName(f.Inst.Name, templates[i].Name)}
 		own[pair.ObjectName] = true
-		if made := f.madeFrom(pair.SpecName); made != nil {
+		if made := f.madeFrom(claims[pair.SpecName]); made != nil {
 			pair.ObjectName = made.Name
 		}
 		pairs = append(pairs, pair)
@@ -44,15 +44,19 @@ func (f *Family) pairs(templates []model.InstallationTemplate) ([]v1alpha1.SubNa
 	return pairs, nil
 }
 
-// madeFrom returns the sub-installation of a template, nil when there is none. Where several claim the same template, one that is not being
-// deleted comes first, then one that the status lists, then the oldest.
-func (f *Family) madeFrom(template string) *v1alpha1.Installation {
-	var claims []*v1alpha1.Installation
+// claims returns the sub-installations by the template that they say they were made from, each in the order of their names.
+func (f *Family) claims() map[string][]*v1alpha1.Installation {
+	claims := map[string][]*v1alpha1.Installation{}
 	for _, name := range slices.Sorted(maps.Keys(f.Children)) {
-		if child := f.Children[name]; templateOf(child) == template {
-			claims = append(claims, child)
-		}
+		template := templateOf(f.Children[name])
+		claims[template] = append(claims[template], f.Children[name])
 	}
+	return claims
+}
+
+// madeFrom returns the sub-installation of a template among those that claim it, nil when there is none. One that is not being deleted comes first, then
+// one that the status lists, then the oldest.
+func (f *Family) madeFrom(claims []*v1alpha1.Installation) *v1alpha1.Installation {
 	if len(claims) == 0 {
 		return nil
 	}

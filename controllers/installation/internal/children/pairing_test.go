@@ -6,6 +6,7 @@ package children
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -102,4 +103,20 @@ func TestE13ANameThatIsTaken(t *testing.T) {
 			assert.Equal(t, tc.reason, failure.Reason)
 		})
 	}
+}
+
+// TestManySubinstallationsAreSortedOnce counts what is allocated: each sort of its own makes a list of all names.
+func TestManySubinstallationsAreSortedOnce(t *testing.T) {
+	const many = 200
+	f := familyOf(&v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: "root"}})
+	var templates []model.InstallationTemplate
+	for i := range many {
+		name := "t" + strconv.Itoa(i)
+		templates = append(templates, model.InstallationTemplate{Name: name})
+		f.Children["sub-"+name] = claim("sub-"+name, name)
+	}
+	pairs, err := f.pairs(templates)
+	require.NoError(t, err)
+	assert.Equal(t, v1alpha1.SubNamePair{SpecName: "t7", ObjectName: "sub-t7"}, pairs[7])
+	assert.Less(t, testing.AllocsPerRun(1, func() { _, _ = f.pairs(templates) }), 6.0*many)
 }

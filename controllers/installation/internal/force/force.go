@@ -6,7 +6,6 @@
 package force
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -82,20 +81,20 @@ func (d *Deletion) surveyTree(ctx context.Context, top *v1alpha1.Installation, f
 	if err != nil {
 		return err
 	}
-	paths := map[types.UID]string{top.UID: top.Name}
+	below := tree{top.UID: {name: top.Name}}
 	for queue := []*v1alpha1.Installation{top}; len(queue) > 0; queue = queue[1:] {
 		inst := queue[0]
-		if err := d.surveyExecution(ctx, inst, items, paths[inst.UID], found); err != nil {
+		if err := d.surveyExecution(ctx, inst, items, below, found); err != nil {
 			return err
 		}
 		for _, name := range children[inst.UID] {
 			child := &v1alpha1.Installation{}
 			if there, err := d.readOwned(ctx, inst, name, child); err != nil {
 				return err
-			} else if _, known := paths[child.UID]; known || !there {
+			} else if _, known := below[child.UID]; known || !there {
 				continue
 			}
-			paths[child.UID] = paths[inst.UID] + "/" + cmp.Or(child.Annotations[v1alpha1.SubinstallationNameAnnotation], name)
+			below[child.UID] = node{above: inst.UID, name: nameBelow(child)}
 			found.installations, queue = append(found.installations, child), append(queue, child)
 		}
 	}
@@ -134,12 +133,13 @@ func (d *Deletion) readOwned(ctx context.Context, owner client.Object, name stri
 }
 
 // surveyExecution adds the Execution of an Installation and its items, of which items has the names.
-func (d *Deletion) surveyExecution(ctx context.Context, inst *v1alpha1.Installation, items map[types.UID][]string, path string, found *Remains) error {
+func (d *Deletion) surveyExecution(ctx context.Context, inst *v1alpha1.Installation, items map[types.UID][]string, below tree, found *Remains) error {
 	execution := &v1alpha1.Execution{}
 	if there, err := d.readOwned(ctx, inst, inst.Name, execution); err != nil || !there {
 		return err
 	}
 	found.executions = append(found.executions, execution)
+	path := below.path(inst.UID)
 	for _, name := range items[execution.UID] {
 		item := &v1alpha1.DeployItem{}
 		if there, err := d.readOwned(ctx, execution, name, item); err != nil {

@@ -53,14 +53,18 @@ func (c *Collector) Collect(ctx context.Context, inst *v1alpha1.Installation) (*
 	if err != nil {
 		return nil, err
 	}
+	read := newReading(c.Reader, inst)
 	for i := range inst.Spec.Imports.Data {
+		if err := goesOn(ctx); err != nil {
+			return nil, err
+		}
 		definition := &inst.Spec.Imports.Data[i]
-		found := c.readData(ctx, inst, i, contents)
+		found := read.dataImport(ctx, i, contents)
 		if found.err != nil {
 			return nil, fmt.Errorf("spec.imports.data[%d] (import %q): %w", i, definition.Name, found.err)
 		}
 		imports.Values.Data[definition.Name] = found.value
-		if own, err := c.deploys(ctx, inst, found.labels); err != nil {
+		if own, err := read.deploys(ctx, found.labels); err != nil {
 			return nil, err
 		} else if own {
 			continue // else every job that deploys something else there would start the next
@@ -71,43 +75,39 @@ func (c *Collector) Collect(ctx context.Context, inst *v1alpha1.Installation) (*
 	}
 	for i := range inst.Spec.Imports.Targets {
 		definition := &inst.Spec.Imports.Targets[i]
-		if err := c.readTargets(ctx, inst, definition, imports); err != nil {
+		if err := read.addTargets(ctx, definition, imports); err != nil {
 			return nil, fmt.Errorf("spec.imports.targets[%d] (import %q): %w", i, definition.Name, err)
 		}
 	}
 	return imports, nil
 }
 
-// readData reads the data import at a position, and counts what it holds.
-func (c *Collector) readData(ctx context.Context, inst *v1alpha1.Installation, i int, contents *live) imported {
-	definition := &inst.Spec.Imports.Data[i]
+// dataImport reads the data import at a position, and counts what it holds.
+func (r *reading) dataImport(ctx context.Context, i int, contents *live) imported {
+	definition := &r.inst.Spec.Imports.Data[i]
 	if at, _, ok := placeOf(definition); ok {
 		return contents.take(ctx, i, at)
 	}
-	value, object, err := c.readDataObject(ctx, inst, definition)
+	object, err := r.dataObject(ctx, definition.DataRef)
+	if err != nil {
+		return imported{err: err}
+	}
+	value, err := valueOf(object)
 	if err == nil {
 		err = contents.held.Hold(value)
 	}
 	return imported{value, object.Labels, err}
 }
 
-func (c *Collector) readDataObject(ctx context.Context, inst *v1alpha1.Installation, definition *v1alpha1.DataImport) (any, *v1alpha1.DataObject, error) {
-	object := &v1alpha1.DataObject{}
-	key := client.ObjectKey{Namespace: inst.Namespace, Name: kit.DataName(relations.ScopeOf(inst), definition.DataRef)}
-	if err := c.Get(ctx, key, object); err != nil {
-		return nil, object, missing(err, "DataObject", key, "dataRef")
-	}
-	if err := c.checkSource(ctx, inst, object, "DataObject"); err != nil {
-		return nil, object, err
-	}
+func valueOf(object *v1alpha1.DataObject) (any, error) {
 	if len(object.Data.RawMessage) == 0 {
-		return nil, object, nil
+		return nil, nil
 	}
 	var value any
 	if err := json.Unmarshal(object.Data.RawMessage, &value); err != nil {
-		return nil, object, fmt.Errorf("DataObject %s: data is not JSON", key)
+		return nil, fmt.Errorf("DataObject %s: data is not JSON", client.ObjectKeyFromObject(object))
 	}
-	return value, object, nil
+	return value, nil
 }
 
 // readEntries reads one entry, or all as one object, as YAML. Errors never show the content.
@@ -142,19 +142,17 @@ func readYAML(content []byte, kind string, key client.ObjectKey, entry string, r
 	return value, nil
 }
 
-// readTargets reads the Targets of one import.
-func (c *Collector) readTargets(
-	ctx context.Context, inst *v1alpha1.Installation, definition *v1alpha1.TargetImport, imports *Collected,
-) error {
+// addTargets adds the Targets of one import.
+func (r *reading) addTargets(ctx context.Context, definition *v1alpha1.TargetImport, imports *Collected) error {
 	switch {
 	case definition.Target != "":
-		target, err := c.readTarget(ctx, inst, definition.Target, imports)
+		target, err := r.addTarget(ctx, definition.Target, imports)
 		imports.Values.Targets[definition.Name] = target
 		return err
 	case definition.Targets != nil:
 		list := make([]render.Target, 0, len(definition.Targets))
 		for _, name := range definition.Targets {
-			target, err := c.readTarget(ctx, inst, name, imports)
+			target, err := r.addTarget(ctx, name, imports)
 			if err != nil {
 				return err
 			}
@@ -165,7 +163,7 @@ func (c *Collector) readTargets(
 	case definition.TargetMap != nil:
 		targets := map[string]render.Target{}
 		for key, name := range definition.TargetMap {
-			target, err := c.readTarget(ctx, inst, name, imports)
+			target, err := r.addTarget(ctx, name, imports)
 			if err != nil {
 				return err
 			}
@@ -174,35 +172,33 @@ func (c *Collector) readTargets(
 		imports.Values.TargetMaps[definition.Name] = targets
 		return nil
 	}
-	return c.readTargetsOfParent(ctx, inst, definition, imports)
+	return r.addTargetsOfParent(ctx, definition, imports)
 }
 
-// readTargetsOfParent reads the Targets that the parent imports as a list or map.
-func (c *Collector) readTargetsOfParent(
-	ctx context.Context, inst *v1alpha1.Installation, definition *v1alpha1.TargetImport, imports *Collected,
-) error {
-	scope := relations.ScopeOf(inst)
+// addTargetsOfParent adds the Targets that the parent imports as a list or map.
+func (r *reading) addTargetsOfParent(ctx context.Context, definition *v1alpha1.TargetImport, imports *Collected) error {
+	if err := goesOn(ctx); err != nil {
+		return err
+	}
+	scope := relations.ScopeOf(r.inst)
 	if scope == "" {
 		return errors.New("targetListRef and targetMapRef name imports of a parent, and this installation has none; use targets or targetMap")
 	}
-	found := &v1alpha1.TargetList{}
-	if err := c.List(ctx, found, client.InNamespace(inst.Namespace), client.MatchingFields{data.ScopeIndex: scope}); err != nil {
+	found, err := r.targetsOfParent(ctx, scope)
+	if err != nil {
 		return err
 	}
-	if definition.TargetMapReference != "" {
-		return imports.addMap(definition, selectTargets(found, definition.TargetMapReference, v1alpha1.DataObjectTargetMapKeyLabel))
+	if name := definition.TargetMapReference; name != "" {
+		return imports.addMap(definition, labelled(found[name], v1alpha1.DataObjectTargetMapKeyLabel))
 	}
-	return imports.addList(definition, selectTargets(found, definition.TargetListReference, v1alpha1.DataObjectIndexLabel))
+	return imports.addList(definition, labelled(found[definition.TargetListReference], v1alpha1.DataObjectIndexLabel))
 }
 
-// selectTargets returns the Targets of one import of the parent that carry a label.
-func selectTargets(found *v1alpha1.TargetList, name, label string) []*v1alpha1.Target {
+// labelled returns the Targets that carry a label.
+func labelled(targets []*v1alpha1.Target, label string) []*v1alpha1.Target {
 	var selected []*v1alpha1.Target
-	for i := range found.Items {
-		target := &found.Items[i]
-		_, has := target.Labels[label]
-		if has && target.Labels[v1alpha1.DataObjectKeyLabel] == name && !data.Retired(target) &&
-			target.Labels[v1alpha1.DataObjectSourceTypeLabel] == v1alpha1.DataObjectSourceImport {
+	for _, target := range targets {
+		if _, has := target.Labels[label]; has {
 			selected = append(selected, target)
 		}
 	}
@@ -242,53 +238,33 @@ func (i *Collected) addMap(definition *v1alpha1.TargetImport, targets []*v1alpha
 	return nil
 }
 
-// add notes a Target that is imported.
-func (i *Collected) add(object *v1alpha1.Target) (render.Target, error) {
+// add notes a Target that is imported, and copies it once it counts.
+func (i *Collected) add(shared *v1alpha1.Target) (render.Target, error) {
+	object := &v1alpha1.Target{ObjectMeta: shared.ObjectMeta, Spec: shared.Spec} // templates see what was written, not what was found out
 	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Target"))
-	object.Status = v1alpha1.TargetStatus{} // templates see what was written, not what was found out
-	i.Targets[object.Name] = object
-	i.hashes["Target/"+object.Name] = string(object.UID) + "/" + strconv.FormatInt(object.Generation, 10)
 	shown, err := data.JSONLike(object)
 	if err == nil {
 		err = i.held.Hold(shown)
 	}
-	return render.Target{Name: object.Name, Object: shown}, err
-}
-
-func (c *Collector) readTarget(
-	ctx context.Context, inst *v1alpha1.Installation, name string, imports *Collected,
-) (render.Target, error) {
-	object := &v1alpha1.Target{}
-	key := client.ObjectKey{Namespace: inst.Namespace, Name: kit.DataName(relations.ScopeOf(inst), name)}
-	if err := c.Get(ctx, key, object); err != nil {
-		return render.Target{}, missing(err, "Target", key, "target")
-	}
-	if err := c.checkSource(ctx, inst, object, "Target"); err != nil {
+	if err != nil {
 		return render.Target{}, err
 	}
-	if data.IsFormerExport(object) {
-		return render.Target{}, fmt.Errorf("the Target %s is not exported any more and only kept to uninstall what was deployed there; "+
-			"export it again or change target", key)
+	if i.Targets[object.Name] == nil {
+		i.Targets[object.Name] = object.DeepCopy()
+		i.hashes["Target/"+object.Name] = string(object.UID) + "/" + strconv.FormatInt(object.Generation, 10)
 	}
-	return imports.add(object)
+	return render.Target{Name: object.Name, Object: shown}, nil
 }
 
-// checkSource refuses what an Installation that does not exist any more has exported: it is about to go.
-func (c *Collector) checkSource(ctx context.Context, inst *v1alpha1.Installation, object client.Object, kind string) error {
-	owner := data.OtherOwner(object, inst)
-	if owner == nil || !inst.IsRoot() && owner.Name == relations.ParentOf(inst) {
-		return nil
+func (r *reading) addTarget(ctx context.Context, name string, imports *Collected) (render.Target, error) {
+	if err := goesOn(ctx); err != nil {
+		return render.Target{}, err
 	}
-	source := &v1alpha1.Installation{}
-	err := c.Get(ctx, client.ObjectKey{Namespace: inst.Namespace, Name: owner.Name}, source)
-	if client.IgnoreNotFound(err) != nil {
-		return err
+	target, err := r.target(ctx, name)
+	if err != nil {
+		return render.Target{}, err
 	}
-	if err != nil || source.UID != owner.UID {
-		return fmt.Errorf("%s %s was exported by installation %s, which does not exist any more; install it again or change the reference",
-			kind, client.ObjectKeyFromObject(object), owner.Name)
-	}
-	return nil
+	return imports.add(target)
 }
 
 // missing says what is not there and how to cure it.
@@ -335,35 +311,4 @@ func (c *Collector) IsOnServer(ctx context.Context, problem error) (bool, error)
 	}
 	err := c.Live.Get(ctx, lacking.key, importable[lacking.kind]())
 	return err == nil, client.IgnoreNotFound(err)
-}
-
-// deploys reports whether a deploy item of an Installation, or of one below it, deploys an object that it imports, as the labels of the object
-// say. What such an import holds is an outcome of the Installation's own jobs, as an own export is.
-func (c *Collector) deploys(ctx context.Context, inst *v1alpha1.Installation, labels map[string]string) (bool, error) {
-	name := labels[v1alpha1.ManifestDeployItemLabel]
-	if name == "" {
-		return false, nil
-	}
-	item := &v1alpha1.DeployItem{}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: inst.Namespace, Name: name}, item); err != nil {
-		return false, client.IgnoreNotFound(err)
-	}
-	execution := kit.ControllerOf(item, "Execution")
-	if execution == nil {
-		return false, nil
-	}
-	// An Execution has the name of its Installation. Owners of others' making may form a circle.
-	seen := map[string]bool{}
-	for above := execution.Name; above != "" && !seen[above]; {
-		if above == inst.Name {
-			return true, nil
-		}
-		seen[above] = true
-		current := &v1alpha1.Installation{}
-		if err := c.Get(ctx, client.ObjectKey{Namespace: inst.Namespace, Name: above}, current); err != nil {
-			return false, client.IgnoreNotFound(err)
-		}
-		above = relations.ParentOf(current)
-	}
-	return false, nil
 }

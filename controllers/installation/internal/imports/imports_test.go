@@ -129,7 +129,7 @@ func TestDeploys(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1alpha1.ManifestDeployItemLabel: tc.label}}}
 			objects := []client.Object{item, in("root", ""), in("sub", tc.above)}
-			own, err := collectorOf(t, objects...).deploys(t.Context(), in(tc.inst, ""), config.Labels)
+			own, err := newReading(cluster.With(t, objects...), in(tc.inst, "")).deploys(t.Context(), config.Labels)
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, own)
 		})

@@ -88,7 +88,7 @@ func (m *Maker) exportInputs(ctx context.Context, p *Plan, execution *v1alpha1.E
 func (m *Maker) readDataOfScope(ctx context.Context, p *Plan, inputs *render.ExportInputs, held *data.Allowance) error {
 	own := client.MatchingFields{data.ScopeIndex: kit.InstallationScope(p.Inst.Name)}
 	data := &v1alpha1.DataObjectList{}
-	if err := m.List(ctx, data, client.InNamespace(p.Inst.Namespace), own); err != nil {
+	if err := m.List(ctx, data, client.InNamespace(p.Inst.Namespace), own, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
 	for i := range data.Items {
@@ -117,15 +117,16 @@ func tooMuch(kind string, object client.Object, err error) error {
 func (m *Maker) readTargetsOfScope(ctx context.Context, p *Plan, inputs *render.ExportInputs, held *data.Allowance) error {
 	own := client.MatchingFields{data.ScopeIndex: kit.InstallationScope(p.Inst.Name)}
 	targets := &v1alpha1.TargetList{}
-	if err := m.List(ctx, targets, client.InNamespace(p.Inst.Namespace), own); err != nil {
+	if err := m.List(ctx, targets, client.InNamespace(p.Inst.Namespace), own, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
 	for i := range targets.Items {
 		if data.Retired(&targets.Items[i]) || exportedByOrphan(p.Inst, targets.Items[i].Labels) {
 			continue
 		}
-		targets.Items[i].Status = v1alpha1.TargetStatus{}
-		shown, err := data.JSONLike(&targets.Items[i])
+		target := &v1alpha1.Target{ObjectMeta: targets.Items[i].ObjectMeta, Spec: targets.Items[i].Spec}
+		target.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Target"))
+		shown, err := data.JSONLike(target)
 		if err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -24,32 +24,58 @@ func (b *Publisher) AreFree(ctx context.Context, inst *v1alpha1.Installation) (b
 	if !jobs.LostToRival(inst) {
 		return false, nil
 	}
+	known := map[string]exporter{}
 	for _, key := range relations.ExportsOf(inst) {
-		owner, err := b.rival(ctx, inst, key)
-		if err != nil || owner != nil {
+		if err := ctx.Err(); err != nil { // the cache does not ask it
+			return false, err
+		}
+		if held, err := b.heldByRival(ctx, inst, key, known); err != nil || held {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-// rival returns the other Installation that holds an export, by a key of the export index, as the cache has it; nil when there is none.
-func (b *Publisher) rival(ctx context.Context, inst *v1alpha1.Installation, key string) (*metav1.OwnerReference, error) {
+// exporter is what an Installation exports, by keys of the export index. One that does not exist has no UID.
+type exporter struct {
+	uid     types.UID
+	exports []string
+}
+
+// heldByRival reports whether another Installation holds an export, by a key of the export index, as the cache has it.
+func (b *Publisher) heldByRival(ctx context.Context, inst *v1alpha1.Installation, key string, known map[string]exporter) (bool, error) {
 	object, name := relations.ObjectOfKey(key)
-	err := b.Get(ctx, client.ObjectKey{Namespace: inst.Namespace, Name: name}, object)
+	err := b.Get(ctx, client.ObjectKey{Namespace: inst.Namespace, Name: name}, object, client.UnsafeDisableDeepCopy)
 	if err != nil {
-		return nil, client.IgnoreNotFound(err)
+		return false, client.IgnoreNotFound(err)
 	}
 	owner := data.OtherOwner(object, inst)
 	if owner == nil || !object.GetDeletionTimestamp().IsZero() {
-		return nil, nil
+		return false, nil
 	}
-	other := &v1alpha1.Installation{}
-	err = b.Get(ctx, client.ObjectKey{Namespace: inst.Namespace, Name: owner.Name}, other)
-	if apierrors.IsNotFound(err) || err == nil && (other.UID != owner.UID || !slices.Contains(relations.ExportsOf(other), key)) {
-		return nil, nil
+	other, err := b.exporter(ctx, client.ObjectKey{Namespace: inst.Namespace, Name: owner.Name}, known)
+	if err != nil || other.uid != owner.UID {
+		return false, err
 	}
-	return owner, err
+	_, exports := slices.BinarySearch(other.exports, key)
+	return exports, nil
+}
+
+// exporter reads an Installation once, and remembers what it exports in order.
+func (b *Publisher) exporter(ctx context.Context, key client.ObjectKey, known map[string]exporter) (exporter, error) {
+	if found, ok := known[key.Name]; ok {
+		return found, nil
+	}
+	inst, found := &v1alpha1.Installation{}, exporter{}
+	err := b.Get(ctx, key, inst, client.UnsafeDisableDeepCopy)
+	if client.IgnoreNotFound(err) != nil {
+		return exporter{}, err
+	}
+	if err == nil {
+		found = exporter{inst.UID, slices.Sorted(slices.Values(relations.ExportsOf(inst)))}
+	}
+	known[key.Name] = found
+	return found, nil
 }
 
 // Lost returns an export that the last job of an idle Installation published for its present spec and that is gone; empty where all are
@@ -59,12 +85,15 @@ func (b *Publisher) Lost(ctx context.Context, inst *v1alpha1.Installation) (stri
 		return "", nil
 	}
 	for _, export := range relations.ExportsOf(inst) {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
 		kind, name, _ := strings.Cut(export, "/")
 		key, object := client.ObjectKey{Namespace: inst.Namespace, Name: name}, client.Object(&v1alpha1.DataObject{})
 		if kind == "Target" {
 			object = &v1alpha1.Target{}
 		}
-		err := b.Get(ctx, key, object)
+		err := b.Get(ctx, key, object, client.UnsafeDisableDeepCopy)
 		if apierrors.IsNotFound(err) {
 			err = b.Live.Get(ctx, key, object)
 		}

@@ -88,6 +88,7 @@ func (b *Publisher) retireFormerCopies(ctx context.Context, f *children.Family, 
 		if written[object.GetName()] != nil {
 			continue
 		}
+		object = object.DeepCopyObject().(client.Object)
 		if _, isTarget := object.(*v1alpha1.Target); !isTarget || len(f.Children) == 0 {
 			err = kit.DeleteLive(ctx, b.Live, b.Client, object, b.written(object))
 		} else if !data.Retired(object) {
@@ -123,19 +124,20 @@ func (b *Publisher) DeleteRetiredCopies(ctx context.Context, p *plan.Plan) error
 		if !data.Retired(object) {
 			continue
 		}
-		if err := kit.DeleteLive(ctx, b.Live, b.Client, object, nil); err != nil {
+		if err := kit.DeleteLive(ctx, b.Live, b.Client, object.DeepCopyObject().(client.Object), nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// copies returns the imports in the own scope as the cache has them. An object that only has the labels belongs to whoever made it.
+// copies returns the imports in the own scope as the cache has them, with which they are shared: they must not be changed. An object that only has the
+// labels belongs to whoever made it.
 func (b *Publisher) copies(ctx context.Context, inst *v1alpha1.Installation) ([]client.Object, error) {
 	own := client.MatchingFields{data.ScopeIndex: kit.InstallationScope(inst.Name)}
 	var copies []client.Object
 	for _, list := range []client.ObjectList{&v1alpha1.DataObjectList{}, &v1alpha1.TargetList{}} {
-		if err := b.List(ctx, list, client.InNamespace(inst.Namespace), own); err != nil {
+		if err := b.List(ctx, list, client.InNamespace(inst.Namespace), own, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, err
 		}
 		for _, object := range kit.ItemsOf(list) {

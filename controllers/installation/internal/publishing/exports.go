@@ -148,14 +148,14 @@ func (b *Publisher) readOwner(ctx context.Context, namespace string, owner *meta
 func (b *Publisher) deleteFormerExports(ctx context.Context, inst *v1alpha1.Installation, written map[string]client.Object) error {
 	own := client.MatchingFields{data.ExporterIndex: kit.InstallationScope(inst.Name)}
 	for kind, list := range map[string]client.ObjectList{"DataObject": &v1alpha1.DataObjectList{}, "Target": &v1alpha1.TargetList{}} {
-		if err := b.List(ctx, list, client.InNamespace(inst.Namespace), own); err != nil {
+		if err := b.List(ctx, list, client.InNamespace(inst.Namespace), own, client.UnsafeDisableDeepCopy); err != nil {
 			return err
 		}
 		for _, object := range kit.ItemsOf(list) {
 			if written[kind+"/"+object.GetName()] != nil || !data.OwnedByUID(object, inst) {
 				continue
 			}
-			if err := b.deleteExport(ctx, inst, object); err != nil {
+			if err := b.deleteExport(ctx, inst, object.DeepCopyObject().(client.Object)); err != nil {
 				return err
 			}
 		}

@@ -118,7 +118,7 @@ func (b *Publisher) shown(ctx context.Context, object client.Object) (bool, erro
 	if _, ok := object.(*v1alpha1.Target); ok {
 		cached = &v1alpha1.Target{}
 	}
-	err := b.Get(ctx, key, cached)
+	err := b.Get(ctx, key, cached, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
 		return b.written(object).Unseen(key) == 0, nil
 	}

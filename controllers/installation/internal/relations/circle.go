@@ -37,7 +37,8 @@ func (f *Finder) AwaitedSuccessors(ctx context.Context, inst *v1alpha1.Installat
 	}
 	awaited := outsideOfCircles(inst.Name, after)
 	return slices.DeleteFunc(successors, func(successor *v1alpha1.Installation) bool {
-		return !slices.Contains(awaited, successor.Name)
+		_, isAwaited := slices.BinarySearch(awaited, successor.Name) // successors are in order
+		return !isAwaited
 	}), nil
 }
 
@@ -45,20 +46,33 @@ func (f *Finder) AwaitedSuccessors(ctx context.Context, inst *v1alpha1.Installat
 // a circle each would wait for the others, so that no order exists; whoever is not being deleted is waited for.
 func outsideOfCircles(name string, after map[string][]string) []string {
 	var outside []string
+	circle := leadingTo(name, after)
 	for _, successor := range after[name] {
-		if !leadsTo(successor, name, after, map[string]bool{}) {
+		if !circle[successor] {
 			outside = append(outside, successor)
 		}
 	}
 	return outside
 }
 
-// leadsTo reports whether a way along the successors leads from one to another. It marks what it has seen.
-func leadsTo(from, to string, after map[string][]string, seen map[string]bool) bool {
-	seen[from] = true
-	return slices.ContainsFunc(after[from], func(next string) bool {
-		return next == to || !seen[next] && leadsTo(next, to, after, seen)
-	})
+// leadingTo returns those from which a way along the successors leads to one.
+func leadingTo(name string, after map[string][]string) map[string]bool {
+	before := map[string][]string{}
+	for from, successors := range after {
+		for _, successor := range successors {
+			before[successor] = append(before[successor], from)
+		}
+	}
+	found := map[string]bool{}
+	for queue := []string{name}; len(queue) > 0; queue = queue[1:] {
+		for _, from := range before[queue[0]] {
+			if !found[from] {
+				found[from] = true
+				queue = append(queue, from)
+			}
+		}
+	}
+	return found
 }
 
 // Cycle follows the producers and returns the names along a way that leads back, nil when there is none.

@@ -4,6 +4,8 @@
 package relations
 
 import (
+	"context"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -84,4 +86,33 @@ func targetNamed(name string) *v1alpha1.Installation {
 	inst := relaying(name, "other", name)
 	inst.Spec.Imports.Targets = []v1alpha1.TargetImport{{Name: "cluster", Target: name}}
 	return inst
+}
+
+// TestTheWayRoundACircleIsLookedForOnce counts what is allocated: each search of its own remembers what it has seen.
+func TestTheWayRoundACircleIsLookedForOnce(t *testing.T) {
+	const many = 300
+	after := map[string][]string{}
+	for i := range many {
+		name, next := "i"+strconv.Itoa(i), "i"+strconv.Itoa(i+1)
+		after["a"], after[name] = append(after["a"], name), []string{next}
+	}
+	assert.Len(t, outsideOfCircles("a", after), many)
+	assert.Less(t, testing.AllocsPerRun(1, func() { outsideOfCircles("a", after) }), 4.0*many)
+}
+
+func TestSiblingsAreLookedForNoLongerThanTheContext(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	inst := fixture.Leaving(relaying("a", "c", "a"))
+	finder, lists := counted(finding(t, inst, fixture.Leaving(relaying("b", "a", "b"))))
+	for name, look := range map[string]func() error{
+		"successors": func() error { _, err := finder.AwaitedSuccessors(ended, inst); return err },
+		"a circle":   func() error { _, err := finder.Cycle(ended, inst); return err },
+		"downstream": func() error { _, err := finder.Downstream(ended, "ns", []Ties{TiesOf(inst)}); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.ErrorIs(t, look(), context.Canceled)
+			assert.Zero(t, *lists)
+		})
+	}
 }

@@ -80,6 +80,9 @@ func (w *flow) follow(ctx context.Context, parent string, exports []string) erro
 
 // take returns those that a key leads to and have a parent, the first time that it is asked.
 func (w *flow) take(ctx context.Context, key, parent string) ([]string, error) {
+	if err := ctx.Err(); err != nil { // the cache does not ask it
+		return nil, err
+	}
 	byParent, isKnown := w.importers[key]
 	if !isKnown {
 		list := &v1alpha1.InstallationList{}

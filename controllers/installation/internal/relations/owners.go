@@ -20,8 +20,8 @@ import (
 const (
 	ownerOperation     = "CheckOwner"
 	reasonForeignOwner = "ForeignOwner"
-	// maxDepth is how many Installations a walk over owners visits.
-	maxDepth = 64
+	// MaxDepth is how many Installations a walk over owners visits.
+	MaxDepth = 64
 )
 
 // IsListed reports whether a parent has recorded a sub-installation. It does so before it creates the sub-installation.
@@ -69,9 +69,9 @@ func (f *Finder) Root(ctx context.Context, inst *v1alpha1.Installation) (*v1alph
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if seen[current.UID] || len(seen) == maxDepth {
+		if seen[current.UID] || len(seen) == MaxDepth {
 			return nil, kit.Stall(ownerOperation, reasonForeignOwner, "metadata.ownerReferences: the owners of installation %s do not lead to a root "+
-				"within %d steps; remove the owner reference, or nest sub-installations less deeply", inst.Name, maxDepth)
+				"within %d steps; remove the owner reference, or nest sub-installations less deeply", inst.Name, MaxDepth)
 		}
 		seen[current.UID] = true
 		parent, err := f.ListingParent(ctx, current, IsListed)

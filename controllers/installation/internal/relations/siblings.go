@@ -35,6 +35,9 @@ func (f *Finder) consumers(ctx context.Context, inst *v1alpha1.Installation) ([]
 func (f *Finder) siblingsBy(ctx context.Context, inst *v1alpha1.Installation, index string, keys []string) ([]*v1alpha1.Installation, error) {
 	found := map[string]*v1alpha1.Installation{}
 	for _, key := range slices.Compact(slices.Sorted(slices.Values(keys))) {
+		if err := ctx.Err(); err != nil { // the cache does not ask it
+			return nil, err
+		}
 		list := &v1alpha1.InstallationList{}
 		err := f.List(ctx, list, client.InNamespace(inst.Namespace), client.MatchingFields{index: key}, client.UnsafeDisableDeepCopy)
 		if err != nil {
