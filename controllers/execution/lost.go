@@ -4,9 +4,9 @@
 package execution
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -106,13 +106,41 @@ func (r *Reconciler) showLoss(ctx context.Context, s *scope) (lost bool, err err
 	return name != "", nil
 }
 
-// isThere asks the API server whether a template has a DeployItem that nobody has deleted, with a status: the cache may be behind.
-func (r *Reconciler) isThere(ctx context.Context, execution *v1alpha1.Execution, name string) (bool, error) {
-	list := &v1alpha1.DeployItemList{}
-	err := r.Live.List(ctx, list, client.InNamespace(execution.Namespace), client.MatchingLabels{
-		v1alpha1.ExecutionManagedByLabel: execution.Name, v1alpha1.ExecutionManagedNameLabel: name,
+// mostNamesakes is how many items with the labels of one template are looked at: there is one, and more only where somebody has copied labels.
+const mostNamesakes = 20
+
+// isThere asks the API server whether a template has a DeployItem that nobody has deleted, with a status: the cache may be behind. One with another name than
+// we give was taken over. Everybody may write labels, so only metadata is listed; where more have them than are looked at, nothing is known to be lost.
+func (r *Reconciler) isThere(ctx context.Context, execution *v1alpha1.Execution, template string) (bool, error) {
+	own := kit.ChildName(execution.Name, template)
+	if there, err := r.isKept(ctx, execution, template, own); there || err != nil {
+		return there, err
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("DeployItemList"))
+	err := r.Live.List(ctx, list, client.InNamespace(execution.Namespace), client.Limit(mostNamesakes), client.MatchingLabels{
+		v1alpha1.ExecutionManagedByLabel: execution.Name, v1alpha1.ExecutionManagedNameLabel: template,
 	})
-	return slices.ContainsFunc(list.Items, func(item v1alpha1.DeployItem) bool {
-		return metav1.IsControlledBy(&item, execution) && item.DeletionTimestamp.IsZero() && !hasLost(&item)
-	}), err
+	if err != nil {
+		return false, err
+	}
+	for i := range list.Items {
+		item := &list.Items[i]
+		if item.Name == own || !metav1.IsControlledBy(item, execution) || !item.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if there, err := r.isKept(ctx, execution, template, item.Name); there || err != nil {
+			return there, err
+		}
+	}
+	return list.Continue != "", nil
+}
+
+// isKept asks the API server whether the item of a name belongs to a template, nobody has deleted it, and it has a status.
+func (r *Reconciler) isKept(ctx context.Context, execution *v1alpha1.Execution, template, name string) (bool, error) {
+	item := &v1alpha1.DeployItem{}
+	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: execution.Namespace, Name: name}, item); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	return cmp.Or(templateOf(item), template) == template && metav1.IsControlledBy(item, execution) && item.DeletionTimestamp.IsZero() && !hasLost(item), nil
 }

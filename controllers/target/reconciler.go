@@ -45,10 +45,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		blder := ctrl.NewControllerManagedBy(mgr).
 			Named(kind.controller).
 			For(kind.make(), builder.WithPredicates(kit.BeyondStatus)).
-			Watches(&v1alpha1.DeployItem{}, handler.EnqueueRequestsFromMapFunc(kind.usedBy), builder.WithPredicates(kit.BeyondMetadata)).
+			Watches(&v1alpha1.DeployItem{}, handler.EnqueueRequestsFromMapFunc(r.usedBy(kind)), builder.WithPredicates(kit.BeyondMetadata)).
 			WithOptions(options)
 		if kind.importsOf != nil {
-			blder = blder.Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(kind.importedBy), builder.WithPredicates(kit.BeyondStatus))
+			blder = blder.Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(r.importedBy(kind)), builder.WithPredicates(kit.BeyondStatus))
 		}
 		for _, content := range contents {
 			late := handler.EnqueueRequestsFromMapFunc(r.holders(kind, content))
@@ -62,8 +62,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		err := ctrl.NewControllerManagedBy(mgr).
 			Named(kind.controller).
 			For(kind.make(), builder.OnlyMetadata, builder.WithPredicates(onlyProtected)).
-			Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(kind.namedBy), builder.WithPredicates(kit.BeyondStatus, notNew)).
-			Watches(&v1alpha1.Context{}, handler.EnqueueRequestsFromMapFunc(kind.namedBy), builder.WithPredicates(notNew)).
+			Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(r.namedBy(kind)), builder.WithPredicates(kit.BeyondStatus, notNew)).
+			Watches(&v1alpha1.Context{}, handler.EnqueueRequestsFromMapFunc(r.namedBy(kind)), builder.WithPredicates(notNew)).
 			WithOptions(options).
 			Complete(&releaser{Reconciler: r, kind: kind})
 		if err != nil {

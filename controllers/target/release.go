@@ -39,11 +39,6 @@ func (k contentKind) namesIn(object client.Object) []string {
 	return names
 }
 
-// namedBy wakes what a Target or Context names; of an update also what it named before.
-func (k contentKind) namedBy(_ context.Context, obj client.Object) []reconcile.Request {
-	return requests(obj.GetNamespace(), k.namesIn(obj))
-}
-
 // onlyProtected passes on the events of objects with the finalizer.
 var onlyProtected = predicate.NewPredicateFuncs(isProtected)
 
@@ -79,10 +74,12 @@ func (r *releaser) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 }
 
 // content reads the metadata of a Secret or ConfigMap.
-func (k contentKind) content(ctx context.Context, reader client.Reader, key client.ObjectKey) (*metav1.PartialObjectMetadata, error) {
+func (k contentKind) content(
+	ctx context.Context, reader client.Reader, key client.ObjectKey, options ...client.GetOption,
+) (*metav1.PartialObjectMetadata, error) {
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(k.name))
-	return object, reader.Get(ctx, key, object)
+	return object, reader.Get(ctx, key, object, options...)
 }
 
 // held reports whether a Target or Context names an object and is protected, or about to be: that is done after the object.

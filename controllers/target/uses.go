@@ -4,7 +4,6 @@
 package target
 
 import (
-	"context"
 	"maps"
 	"regexp"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/sources/pullsecrets"
 )
 
 // Indexes find the DeployItems that use a Target or Context, the Installations that import a Target, and the Targets and Contexts that name a Secret or ConfigMap.
@@ -35,11 +35,6 @@ type userKind struct {
 	importsOf client.IndexerFunc
 }
 
-// importedBy wakes what an Installation imports; of an update also what it imported before.
-func (k userKind) importedBy(_ context.Context, obj client.Object) []reconcile.Request {
-	return requests(obj.GetNamespace(), k.importsOf(obj))
-}
-
 // targetImportsOf returns the names of the Targets that a root imports, once it is at work and until everything below it is uninstalled.
 // DeployItems of sub-installations name copies of those. A copy vanishes with its namespace, and the original leads to the same cluster.
 func targetImportsOf(obj client.Object) []string {
@@ -57,11 +52,6 @@ func targetImportsOf(obj client.Object) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(names))
-}
-
-// usedBy wakes what a DeployItem names.
-func (k userKind) usedBy(_ context.Context, obj client.Object) []reconcile.Request {
-	return requests(obj.GetNamespace(), k.namesOf(obj))
 }
 
 func requests(namespace string, names []string) []reconcile.Request {
@@ -105,7 +95,7 @@ var secondary = regexp.MustCompile(`"targetName"\s*:\s*"([^"\\]{1,253})"`)
 // maxSecondary is how many such fields of one configuration are looked at.
 const maxSecondary = 10_000
 
-// contentsOf returns what a Target or Context names in its namespace, as "kind/name".
+// contentsOf returns what a Target or Context names in its namespace, as "kind/name". Pull secrets that no reader of the Context takes do not count.
 func contentsOf(obj client.Object) []string {
 	var keys []string
 	switch object := obj.(type) {
@@ -114,8 +104,9 @@ func contentsOf(obj client.Object) []string {
 			keys = append(keys, "Secret/"+object.Spec.SecretRef.Name)
 		}
 	case *v1alpha1.Context:
-		for _, secret := range object.RegistryPullSecrets {
-			keys = append(keys, "Secret/"+secret.Name)
+		secrets, _ := pullsecrets.Different(pullsecrets.NamesOf(object.RegistryPullSecrets))
+		for _, name := range secrets {
+			keys = append(keys, "Secret/"+name)
 		}
 		if object.OCMConfig != nil {
 			keys = append(keys, "ConfigMap/"+object.OCMConfig.Name)

@@ -5,6 +5,7 @@ package contract
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/pullsecrets"
 )
 
 // ocmConfigKey is the key of the ConfigMap that Context.ocmConfig names.
@@ -67,23 +69,31 @@ func (c *contexts) object(ctx context.Context, namespace, name string) (*v1alpha
 }
 
 func (c *contexts) pullSecrets(ctx context.Context, object *v1alpha1.Context, isDeleting bool) (map[string]map[string][]byte, error) {
-	contents := make(map[string]map[string][]byte, len(object.RegistryPullSecrets))
-	for _, ref := range object.RegistryPullSecrets {
-		secret := &corev1.Secret{}
-		err := c.live.Get(ctx, types.NamespacedName{Namespace: object.Namespace, Name: ref.Name}, secret)
-		if apierrors.IsNotFound(err) && isDeleting {
-			continue
-		}
-		if apierrors.IsNotFound(err) {
-			return nil, kit.Again(operationReconcile, "PullSecretNotFound", "Secret %q does not exist in namespace %q; create it, or remove it from registryPullSecrets of Context %q",
-				ref.Name, object.Namespace, object.Name)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read pull Secret %q of Context %q: %w", ref.Name, object.Name, err)
-		}
-		contents[ref.Name] = secret.Data
+	contents := map[string]map[string][]byte{}
+	reading := pullsecrets.Reading{
+		Field: fmt.Sprintf("registryPullSecrets of Context %s/%s", object.Namespace, object.Name), OnlyWhatFits: isDeleting,
+		Get: func(name string) (map[string][]byte, error) { return c.pullSecret(ctx, object, name, isDeleting) },
 	}
-	return contents, nil
+	err := reading.Into(contents, pullsecrets.NamesOf(object.RegistryPullSecrets))
+	if errors.Is(err, pullsecrets.ErrTooMuch) {
+		err = kit.Stall(operationReconcile, "InvalidContext", "%w", err)
+	}
+	return contents, err
+}
+
+func (c *contexts) pullSecret(ctx context.Context, object *v1alpha1.Context, name string, isDeleting bool) (map[string][]byte, error) {
+	secret := &corev1.Secret{}
+	err := c.live.Get(ctx, types.NamespacedName{Namespace: object.Namespace, Name: name}, secret)
+	switch {
+	case err == nil:
+		return secret.Data, nil
+	case !apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("read pull Secret %q of Context %q: %w", name, object.Name, err)
+	case isDeleting:
+		return nil, pullsecrets.ErrLeaveOut
+	}
+	return nil, kit.Again(operationReconcile, "PullSecretNotFound", "Secret %q does not exist in namespace %q; create it, or remove it from registryPullSecrets of Context %q",
+		name, object.Namespace, object.Name)
 }
 
 func (c *contexts) ocmConfig(ctx context.Context, object *v1alpha1.Context, isDeleting bool) ([]byte, error) {

@@ -5,14 +5,18 @@ package contract
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 // inContext makes a Context and an item that names it, and starts its job.
@@ -79,4 +83,66 @@ func TestContextWithoutSecretsForDeployersThatNeedNone(t *testing.T) {
 	s.finished(item)
 	assert.Empty(t, got.Context.OCMConfig)
 	assert.Empty(t, got.Context.PullSecrets)
+}
+
+// pullSecrets is an API server with Secrets of a size by any name, which counts how often they are read.
+type pullSecrets struct {
+	client.Reader
+	size, reads int
+}
+
+func (s *pullSecrets) Get(_ context.Context, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	s.reads++
+	object.(*corev1.Secret).Data = map[string][]byte{"k": make([]byte, s.size)}
+	return nil
+}
+
+func TestEachPullSecretIsReadOnce(t *testing.T) {
+	live := &pullSecrets{size: 1}
+	object := &v1alpha1.Context{}
+	object.RegistryPullSecrets = slices.Repeat([]v1alpha1.LocalObjectReference{{Name: "pull"}}, 1000)
+	found, err := (&contexts{live: live}).pullSecrets(t.Context(), object, false)
+	require.NoError(t, err)
+	assert.Len(t, found, 1)
+	assert.Equal(t, 1, live.reads)
+}
+
+func TestPullSecretsAreBounded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		names, size, fit int
+		says             string
+	}{
+		"too many":  {51, 1, 50, "registryPullSecrets of Context n/c: names more than 50 different Secrets; name fewer"},
+		"too large": {5, 1 << 20, 3, "registryPullSecrets of Context n/c: the Secrets have more than 4 MiB together; name fewer"},
+	} {
+		object := &v1alpha1.Context{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"}}
+		for i := range tc.names {
+			object.RegistryPullSecrets = append(object.RegistryPullSecrets, v1alpha1.LocalObjectReference{Name: fmt.Sprintf("secret-%d", i)})
+		}
+		c := &contexts{live: &pullSecrets{size: tc.size}}
+		t.Run(name, func(t *testing.T) {
+			_, err := c.pullSecrets(t.Context(), object, false)
+			require.ErrorContains(t, err, tc.says)
+			assert.Equal(t, kit.Stalled, kit.AsFailure("", err).Kind)
+		})
+		t.Run(name+", in a deletion", func(t *testing.T) {
+			found, err := c.pullSecrets(t.Context(), object, true)
+			require.NoError(t, err)
+			assert.Len(t, found, tc.fit)
+		})
+	}
+}
+
+func TestAContextWithTooManyPullSecretsEndsTheJob(t *testing.T) {
+	deployer := &scripted{}
+	s := newStage(t, deployer, Options{})
+	var many []v1alpha1.LocalObjectReference
+	for i := range 51 {
+		many = append(many, v1alpha1.LocalObjectReference{Name: fmt.Sprintf("secret-%d", i)})
+	}
+	item := s.inContext(v1alpha1.ContextConfiguration{RegistryPullSecrets: many})
+	s.finished(item)
+	assert.Equal(t, v1alpha1.PhaseFailed, item.Status.Phase)
+	assert.Equal(t, "InvalidContext", item.Status.LastError.Reason)
+	assert.Contains(t, item.Status.LastError.Message, "names more than 50 different Secrets")
 }

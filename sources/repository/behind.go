@@ -13,6 +13,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+	"github.com/flux-landscaper/flux-landscaper/sources/pullsecrets"
 )
 
 // authorityKey is the key of the certificate authorities in the Secret that spec.certSecretRef names.
@@ -96,21 +97,29 @@ func (p puller) pullSecrets(ctx context.Context) ([]namedSecret, error) {
 	return all, nil
 }
 
+// secretRights joins the rights of Secrets, of which there is one at least; the first are more important.
 func (p puller) secretRights(ctx context.Context, secrets []namedSecret) (Rights, error) {
-	var all Rights
+	names, fields := make([]string, 0, len(secrets)), map[string]string{}
 	for _, secret := range secrets {
-		field := p.field(secret.field)
-		data, err := p.options.Secret(ctx, p.from.Namespace, secret.name)
-		if err != nil {
-			return Rights{}, fmt.Errorf("%s: %w", field, err)
+		names = append(names, secret.name)
+		if fields[secret.name] == "" {
+			fields[secret.name] = p.field(secret.field)
 		}
-		found, err := ParseRights(map[string]map[string][]byte{secret.name: data}, nil)
+	}
+	var all Rights
+	read := pullsecrets.Reading{Field: p.field(secrets[len(secrets)-1].field), Get: func(name string) (map[string][]byte, error) {
+		data, err := p.options.Secret(ctx, p.from.Namespace, name)
 		if err != nil {
-			return Rights{}, refused(field, err)
+			return nil, fmt.Errorf("%s: %w", fields[name], err)
+		}
+		found, err := ParseRights(map[string]map[string][]byte{name: data}, nil)
+		if err != nil {
+			return nil, refused(fields[name], err)
 		}
 		all = all.and(found)
-	}
-	return all, nil
+		return data, nil
+	}}
+	return all, read.Into(map[string]map[string][]byte{}, names)
 }
 
 // cloudRights are those of the identity of the OCIRepository at its cloud.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -265,4 +266,41 @@ func TestArtifactsBelowTheRegistryOfASourceUseItsLogin(t *testing.T) {
 	assert.Equal(t, "chart", text(t, s, found.Descriptor, "below"))
 	_, err = s.Content(t.Context(), found.Descriptor, find(t, found.Descriptor, "beside"))
 	require.ErrorIs(t, err, oci.ErrUnauthorized)
+}
+
+func TestPullSecretsOfASourceAreBounded(t *testing.T) {
+	many := make([]string, 0, 51)
+	for i := range 51 {
+		many = append(many, fmt.Sprintf("secret-%d", i))
+	}
+	for name, tc := range map[string]struct {
+		names []string
+		size  int
+		says  string
+		reads int
+	}{
+		"one again and again": {names: slices.Repeat([]string{"pull"}, 1000), reads: 1},
+		"too many":            {names: many, says: "serviceAccountName of OCIRepository ns/shop: names more than 50 different Secrets; name fewer"},
+		"too large": {names: many[:5], size: 1 << 20, reads: 4,
+			says: "serviceAccountName of OCIRepository ns/shop: the Secrets have more than 4 MiB together; name fewer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reads := 0
+			p := puller{from: pulling("oci://r.example/c", "generic", "puller"), options: &Options{
+				PullSecrets: accountsOf(map[string][]string{"puller": tc.names}),
+				Secret: func(context.Context, string, string) (map[string][]byte, error) {
+					reads++
+					return map[string][]byte{"other": make([]byte, tc.size)}, nil
+				},
+			}}
+			_, err := p.rights(t.Context(), Rights{})
+			assert.Equal(t, tc.reads, reads)
+			if tc.says == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tc.says)
+			assert.Equal(t, fault.Stalled, fault.KindOf(err))
+		})
+	}
 }

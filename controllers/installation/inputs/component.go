@@ -83,6 +83,7 @@ func (r *Reader) findComponent(ctx context.Context, inst *v1alpha1.Installation,
 	}
 	secrets, err := r.contexts().Access(ctx, c)
 	if err != nil {
+		r.tried.Forget(inst) // what an earlier job used may be just what ends this failure
 		return nil, err
 	}
 	r.tried.Note(inst, c, secrets)

@@ -11,6 +11,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/contexts"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+	"github.com/flux-landscaper/flux-landscaper/sources/pullsecrets"
 )
 
 // SourceIndex finds the Installations that name a Flux source.
@@ -58,8 +59,9 @@ func UsedByContext(obj client.Object) []string {
 		return nil
 	}
 	var keys []string
-	for _, secret := range c.RegistryPullSecrets {
-		keys = append(keys, "Secret/"+c.Namespace+"/"+secret.Name)
+	secrets, _ := pullsecrets.Different(pullsecrets.NamesOf(c.RegistryPullSecrets)) // of a Context that names more no Secret is read
+	for _, name := range secrets {
+		keys = append(keys, "Secret/"+c.Namespace+"/"+name)
 	}
 	if c.OCMConfig != nil {
 		keys = append(keys, "ConfigMap/"+c.Namespace+"/"+c.OCMConfig.Name)

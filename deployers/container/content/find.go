@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +32,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/pullsecrets"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
@@ -264,25 +266,34 @@ func componentProblem(field string, err error) error {
 func PullSecrets(
 	ctx context.Context, live client.Reader, item *contract.Item, config *containerv1alpha1.ProviderConfiguration,
 ) (map[string]map[string][]byte, error) {
+	const field = "spec.config.registryPullSecrets"
 	secrets := map[string]map[string][]byte{}
 	if item.Context != nil {
 		maps.Copy(secrets, item.Context.PullSecrets)
 	}
-	for i, ref := range config.RegistryPullSecrets {
-		if _, known := secrets[ref.Name]; known {
-			continue
-		}
-		secret, namespace := &corev1.Secret{}, item.DeployItem.Namespace
-		err := live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, secret)
+	names := make([]string, 0, len(config.RegistryPullSecrets))
+	for _, ref := range config.RegistryPullSecrets {
+		names = append(names, ref.Name)
+	}
+	namespace, deleting := item.DeployItem.Namespace, !item.DeployItem.DeletionTimestamp.IsZero()
+	reading := pullsecrets.Reading{Field: field + ", with those of the Context", OnlyWhatFits: deleting}
+	reading.Get = func(name string) (map[string][]byte, error) {
+		secret := &corev1.Secret{}
+		err := live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, secret)
 		switch {
 		case err == nil:
-			secrets[ref.Name] = secret.Data
+			return secret.Data, nil
 		case !apierrors.IsNotFound(err):
-			return nil, fmt.Errorf("read Secret %q of registryPullSecrets: %w", ref.Name, err)
-		case item.DeployItem.DeletionTimestamp.IsZero():
-			return nil, kit.Again(operation, "PullSecretNotFound",
-				"spec.config.registryPullSecrets[%d]: Secret %q does not exist in namespace %q; create it, or leave it out", i, ref.Name, namespace)
+			return nil, fmt.Errorf("read Secret %q of registryPullSecrets: %w", name, err)
+		case deleting:
+			return nil, pullsecrets.ErrLeaveOut
 		}
+		return nil, kit.Again(operation, "PullSecretNotFound",
+			"%s[%d]: Secret %q does not exist in namespace %q; create it, or leave it out", field, slices.Index(names, name), name, namespace)
 	}
-	return secrets, nil
+	err := reading.Into(secrets, names)
+	if errors.Is(err, pullsecrets.ErrTooMuch) {
+		err = kit.Stall(operation, "InvalidCredentials", "%w", err)
+	}
+	return secrets, err
 }

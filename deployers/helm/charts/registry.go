@@ -16,6 +16,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
+	"github.com/flux-landscaper/flux-landscaper/sources/pullsecrets"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
@@ -86,8 +87,9 @@ func pullCredentials(c *contract.Context) (keychain.Credentials, error) {
 		return keychain.Credentials{}, nil
 	}
 	var all []keychain.Credentials
-	for _, reference := range c.Configuration.RegistryPullSecrets {
-		found, err := keychain.ParseSecret(reference.Name, c.PullSecrets[reference.Name])
+	names, _ := pullsecrets.Different(pullsecrets.NamesOf(c.Configuration.RegistryPullSecrets))
+	for _, name := range names {
+		found, err := keychain.ParseSecret(name, c.PullSecrets[name])
 		if err != nil {
 			return keychain.Credentials{}, fmt.Errorf("registryPullSecrets: %w", err)
 		}

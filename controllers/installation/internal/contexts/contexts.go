@@ -10,7 +10,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -24,6 +27,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/signing"
+	"github.com/flux-landscaper/flux-landscaper/sources/pullsecrets"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
@@ -146,20 +150,31 @@ func (a *Access) Rights() (repository.Rights, error) {
 // Access reads the pull secrets of a Context and its OCM configuration, and finds its identity.
 func (f *Finder) Access(ctx context.Context, c *Context) (*Access, error) {
 	found := &Access{pull: map[string]map[string][]byte{}}
-	for i, ref := range c.Object.RegistryPullSecrets {
-		secret := &corev1.Secret{}
-		key := client.ObjectKey{Namespace: c.Object.Namespace, Name: ref.Name}
-		if err := f.Live.Get(ctx, key, secret); err != nil {
-			return nil, unread(err, c.Field("registryPullSecrets[%d]", i), "Secret", key)
-		}
-		found.pull[ref.Name] = secret.Data
+	err := f.pullSecrets(ctx, c, found.pull)
+	if err != nil {
+		return nil, err
 	}
-	var err error
 	if found.config, err = f.ocmConfig(ctx, c); err != nil {
 		return nil, err
 	}
 	found.identity, err = f.registryIdentity(ctx, c)
 	return found, err
+}
+
+// pullSecrets adds the pull secrets of a Context to others.
+func (f *Finder) pullSecrets(ctx context.Context, c *Context, found map[string]map[string][]byte) error {
+	names := pullsecrets.NamesOf(c.Object.RegistryPullSecrets)
+	err := pullsecrets.Reading{Field: c.Field("registryPullSecrets"), Get: func(name string) (map[string][]byte, error) {
+		secret, key := &corev1.Secret{}, client.ObjectKey{Namespace: c.Object.Namespace, Name: name}
+		if err := f.Live.Get(ctx, key, secret); err != nil {
+			return nil, unread(err, c.Field("registryPullSecrets[%d]", slices.Index(names, name)), "Secret", key)
+		}
+		return secret.Data, nil
+	}}.Into(found, names)
+	if errors.Is(err, pullsecrets.ErrTooMuch) {
+		return kit.Stall(jobs.ContextOperation, ReasonInvalid, "%w", err)
+	}
+	return err
 }
 
 // registryIdentity is the identity of the Context at its cloud; nil if it asks for none.
@@ -226,14 +241,32 @@ func (t *Tried) Note(inst *v1alpha1.Installation, c *Context, access *Access) {
 	t.entries().Add(inst.UID, c.fingerprint(access))
 }
 
+// Forget forgets it.
+func (t *Tried) Forget(inst *v1alpha1.Installation) { t.entries().Remove(inst.UID) }
+
 // fingerprint is equal for equal content of a Context and of what it names. It stays in this process.
 func (c *Context) fingerprint(access *Access) [sha256.Size]byte {
 	identity := ""
 	if access.identity != nil {
 		identity = access.identity.Fingerprint()
 	}
-	raw, _ := json.Marshal([]any{c.Object.ContextConfiguration, c.Overwrites, access.pull, access.config, identity})
-	return sha256.Sum256(raw)
+	raw, _ := json.Marshal([]any{c.Object.ContextConfiguration, c.Overwrites, identity})
+	hash := sha256.New()
+	write := func(parts ...[]byte) {
+		for _, part := range parts {
+			_, _ = fmt.Fprintf(hash, "%d ", len(part)) // so that what moves from one to the next is seen
+			_, _ = hash.Write(part)
+		}
+	}
+	write(raw, access.config)
+	for _, name := range slices.Sorted(maps.Keys(access.pull)) {
+		_, _ = fmt.Fprintf(hash, "%d keys ", len(access.pull[name]))
+		write([]byte(name))
+		for _, key := range slices.Sorted(maps.Keys(access.pull[name])) {
+			write([]byte(key), access.pull[name][key])
+		}
+	}
+	return [sha256.Size]byte(hash.Sum(nil))
 }
 
 // BlueprintAccessOf returns what the Context of an Installation lets blueprints use. A Context "default" that is missing says nothing. Another one that is
