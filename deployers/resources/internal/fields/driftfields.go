@@ -14,15 +14,60 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 )
 
 // DifferingFields returns, as JSON pointers into live, the fields that wanted names and whose value in result, the object as the API server
-// would store it, is not that in live. Items of lists are told apart as managedFields do; a list that these do not take apart is one value.
+// would store it, is not that in live. Items of lists are told apart as managedFields do; a list that these do not take apart is one value. Of many fields
+// it returns the first ones, and of a long pointer the beginning.
 func DifferingFields(wanted, live, result *unstructured.Unstructured) []string {
-	var fields []string
-	compareFields("", wanted.Object, live.Object, result.Object, everybodysFields(live), &fields)
-	return fields
+	found := &differing{}
+	compareFields(nil, wanted.Object, live.Object, result.Object, everybodysFields(live), found)
+	return found.pointers
+}
+
+const (
+	// maxPointer is how many bytes of a pointer are kept, maxPointers of all of an object.
+	maxPointer  = 1 << 10
+	maxPointers = 64 << 10
+)
+
+// differing gathers pointers.
+type differing struct {
+	pointers []string
+	size     int
+}
+
+func (d *differing) add(at *place) {
+	if d.size >= maxPointers {
+		return
+	}
+	pointer := at.pointer()
+	d.pointers, d.size = append(d.pointers, pointer), d.size+len(pointer)
+}
+
+// place is a value in an object; nil is the object itself. Its pointer is made where it is needed: those of all places above one another may be
+// larger than the object many times over.
+type place struct {
+	above *place
+	name  string
+}
+
+func (p *place) pointer() string {
+	var names []string
+	for ; p != nil; p = p.above {
+		names = append(names, p.name)
+	}
+	var pointer strings.Builder
+	for _, name := range slices.Backward(names) {
+		pointer.WriteByte('/')
+		pointer.WriteString(escaped(name))
+		if pointer.Len() > maxPointer {
+			break
+		}
+	}
+	return beginning.Of(pointer.String(), maxPointer)
 }
 
 func everybodysFields(live *unstructured.Unstructured) ownership {
@@ -31,13 +76,13 @@ func everybodysFields(live *unstructured.Unstructured) ownership {
 	return ownership{theirs: o.theirs}
 }
 
-func compareFields(at string, wanted, live, result any, o ownership, fields *[]string) {
+func compareFields(at *place, wanted, live, result any, o ownership, found *differing) {
 	switch w := wanted.(type) {
 	case map[string]any:
 		l, isLive := live.(map[string]any)
 		r, isResult := result.(map[string]any)
 		if isLive && isResult {
-			compareMaps(at, w, l, r, o, fields)
+			compareMaps(at, w, l, r, o, found)
 			return
 		}
 	case []any:
@@ -46,41 +91,41 @@ func compareFields(at string, wanted, live, result any, o ownership, fields *[]s
 		names, isSet := o.itemKeys()
 		index, isTold := indexItems(w, names)
 		if isLive && isResult && isTold && (names != nil || isSet) {
-			compareItems(at, index, w, l, r, o, fields)
+			compareItems(at, index, w, l, r, o, found)
 			return
 		}
 	}
 	if !reflect.DeepEqual(live, result) {
-		*fields = append(*fields, at)
+		found.add(at)
 	}
 }
 
-func compareMaps(at string, wanted, live, result map[string]any, o ownership, fields *[]string) {
+func compareMaps(at *place, wanted, live, result map[string]any, o ownership, found *differing) {
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		stored, isStored := result[name]
-		if at == "" && (name == "apiVersion" || name == "kind") || !isStored {
+		if at == nil && (name == "apiVersion" || name == "kind") || !isStored {
 			continue // the API server drops what it does not know
 		}
-		here := at + "/" + escaped(name)
-		has, found := live[name]
-		if !found {
-			*fields = append(*fields, here)
+		here := &place{at, name}
+		has, isLive := live[name]
+		if !isLive {
+			found.add(here)
 			continue
 		}
-		compareFields(here, wanted[name], has, stored, o.below("f:"+name), fields)
+		compareFields(here, wanted[name], has, stored, o.below("f:"+name), found)
 	}
 }
 
-func compareItems(at string, index itemIndex, wanted, live, result []any, o ownership, fields *[]string) {
+func compareItems(at *place, index itemIndex, wanted, live, result []any, o ownership, found *differing) {
 	stored, has := index.firstsIn(result), index.firstsIn(live)
 	for i, item := range wanted {
 		switch {
 		case stored[i] < 0:
 		case has[i] < 0:
-			*fields = append(*fields, at+"/"+strconv.Itoa(stored[i]))
+			found.add(&place{at, strconv.Itoa(stored[i])})
 		default:
 			l := live[has[i]]
-			compareFields(at+"/"+strconv.Itoa(has[i]), item, l, result[stored[i]], o.below(itemKey(l, index.names)), fields)
+			compareFields(&place{at, strconv.Itoa(has[i])}, item, l, result[stored[i]], o.below(itemKey(l, index.names)), found)
 		}
 	}
 }

@@ -59,9 +59,9 @@ func TestNoItemIsComparedWithEveryOther(t *testing.T) {
 
 			written = 0
 			wanted, live, o = itemsOf(many, keyed, &written)
-			var differing []string
-			compareFields("/l", wanted, live, wanted, o, &differing)
-			assert.Len(t, differing, many/2)
+			var found differing
+			compareFields(&place{name: "l"}, wanted, live, wanted, o, &found)
+			assert.Len(t, found.pointers, many/2)
 			assert.LessOrEqual(t, written, 10*many, "compared")
 		})
 	}
@@ -79,9 +79,9 @@ func TestListsWithoutEndAreCompared(t *testing.T) {
 	o := ownership{theirs: fieldSet{"v:1": map[string]any{}}}
 	next := o.keepItems(wanted, live)
 	require.Len(t, next, len(wanted)+len(live))
-	var differing []string
-	compareFields("/l", wanted, live, next, o, &differing)
-	assert.Len(t, differing, len(wanted))
+	var found differing
+	compareFields(&place{name: "l"}, wanted, live, next, o, &found)
+	assert.InDelta(t, maxPointers, found.size, 10)
 }
 
 func TestItemsThatAreWantedTwiceAreComparedOnce(t *testing.T) {
@@ -91,9 +91,9 @@ func TestItemsThatAreWantedTwiceAreComparedOnce(t *testing.T) {
 	live := []any{map[string]any{"id": "a", "l": slices.Repeat([]any{inside}, 100)}}
 	key := `k:{"id":"a"}`
 	o := ownership{theirs: fieldSet{key: map[string]any{"f:l": map[string]any{"v:1": map[string]any{}}}}}
-	var differing []string
-	compareFields("/l", wanted, live, live, o, &differing)
-	assert.Empty(t, differing)
+	var found differing
+	compareFields(&place{name: "l"}, wanted, live, live, o, &found)
+	assert.Empty(t, found.pointers)
 	assert.LessOrEqual(t, written, 10*100)
 }
 
@@ -149,4 +149,24 @@ func TestPardonEndsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, Pardon(ctx, rules, wanted, live), context.Canceled)
 	require.NoError(t, Pardon(t.Context(), rules, wanted, live))
 	assert.Equal(t, live, wanted)
+}
+
+// TestPointersOfDeepFieldsAreShort has maps below one another, whose names are long, and a field in each that differs.
+func TestPointersOfDeepFieldsAreShort(t *testing.T) {
+	nested := func(leaf string) *unstructured.Unstructured {
+		value := map[string]any{"leaf": leaf}
+		for range 200 {
+			value = map[string]any{"leaf": leaf, strings.Repeat("n", 5_000): value}
+		}
+		return &unstructured.Unstructured{Object: value}
+	}
+	wanted, live := nested("wanted"), nested("live")
+	pointers := DifferingFields(wanted, live, wanted)
+	assert.Contains(t, pointers, "/leaf")
+	size := 0
+	for _, pointer := range pointers {
+		assert.LessOrEqual(t, len(pointer), maxPointer+len("…"))
+		size += len(pointer)
+	}
+	assert.LessOrEqual(t, size, maxPointers+2*maxPointer)
 }
