@@ -113,7 +113,7 @@ const mostNamesakes = 20
 // we give was taken over. Everybody may write labels, so only metadata is listed; where more have them than are looked at, nothing is known to be lost.
 func (r *Reconciler) isThere(ctx context.Context, execution *v1alpha1.Execution, template string) (bool, error) {
 	own := kit.ChildName(execution.Name, template)
-	if there, err := r.isKept(ctx, execution, template, own); there || err != nil {
+	if there, err := isKept(ctx, r.Live, execution, template, own); there || err != nil {
 		return there, err
 	}
 	list := &metav1.PartialObjectMetadataList{}
@@ -129,7 +129,7 @@ func (r *Reconciler) isThere(ctx context.Context, execution *v1alpha1.Execution,
 		if item.Name == own || !metav1.IsControlledBy(item, execution) || !item.DeletionTimestamp.IsZero() {
 			continue
 		}
-		if there, err := r.isKept(ctx, execution, template, item.Name); there || err != nil {
+		if there, err := isKept(ctx, r.Live, execution, template, item.Name); there || err != nil {
 			return there, err
 		}
 	}
@@ -137,9 +137,9 @@ func (r *Reconciler) isThere(ctx context.Context, execution *v1alpha1.Execution,
 }
 
 // isKept asks the API server whether the item of a name belongs to a template, nobody has deleted it, and it has a status.
-func (r *Reconciler) isKept(ctx context.Context, execution *v1alpha1.Execution, template, name string) (bool, error) {
+func isKept(ctx context.Context, live client.Reader, execution *v1alpha1.Execution, template, name string) (bool, error) {
 	item := &v1alpha1.DeployItem{}
-	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: execution.Namespace, Name: name}, item); err != nil {
+	if err := live.Get(ctx, client.ObjectKey{Namespace: execution.Namespace, Name: name}, item); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
 	return cmp.Or(templateOf(item), template) == template && metav1.IsControlledBy(item, execution) && item.DeletionTimestamp.IsZero() && !hasLost(item), nil
