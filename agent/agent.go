@@ -221,6 +221,9 @@ func (a *Agent) release(ctx context.Context) {
 func (a *Agent) work(ctx context.Context) error {
 	defer context.AfterFunc(ctx, a.options.Link.retire)()
 	mgr, err := ctrl.NewManager(a.options.Link.Config(), a.managerOptions())
+	if ctx.Err() != nil {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("connect to the landscaper cluster: %w", err)
 	}

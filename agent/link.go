@@ -132,7 +132,7 @@ func (l *Link) down() {
 }
 
 // retire has no request wait any more: the process ends, and a request that no context ends would keep it.
-func (l *Link) retire() { l.gate.remove() }
+func (l *Link) retire() { l.gate.end() }
 
 // direct sends at once.
 type direct struct{ *Link }
@@ -280,14 +280,14 @@ type gate struct {
 	mu sync.Mutex
 	// closed is closed when the gate opens; nil while it is open.
 	closed chan struct{}
-	// isGone says that the gate stays open.
-	isGone bool
+	// isOver says that nobody waits any more.
+	isOver bool
 }
 
 func (g *gate) shut() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed == nil && !g.isGone {
+	if g.closed == nil {
 		g.closed = make(chan struct{})
 	}
 }
@@ -301,26 +301,40 @@ func (g *gate) lift() {
 	}
 }
 
-// remove opens the gate for good.
-func (g *gate) remove() {
+// end has nobody wait at the gate any more. What it holds back it refuses.
+func (g *gate) end() {
 	g.mu.Lock()
-	g.isGone = true
-	g.mu.Unlock()
-	g.lift()
+	defer g.mu.Unlock()
+	g.isOver = true
+	if g.closed != nil {
+		close(g.closed)
+		g.closed = make(chan struct{})
+	}
 }
 
-// wait returns when the gate is open, or the error of ctx.
-func (g *gate) wait(ctx context.Context) error {
+func (g *gate) look() (closed chan struct{}, isOver bool) {
 	g.mu.Lock()
-	closed := g.closed
-	g.mu.Unlock()
-	if closed == nil {
-		return nil
-	}
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-closed:
-		return nil
+	defer g.mu.Unlock()
+	return g.closed, g.isOver
+}
+
+// errOver is why a gate refuses a request.
+var errOver = errors.New("the landscaper cluster is not reached, or another agent holds the Environment, and the process ends")
+
+// wait returns when the gate is open, the error of ctx, or errOver.
+func (g *gate) wait(ctx context.Context) error {
+	for {
+		closed, isOver := g.look()
+		switch {
+		case closed == nil:
+			return nil
+		case isOver:
+			return errOver
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-closed:
+		}
 	}
 }

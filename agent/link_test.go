@@ -14,7 +14,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -108,8 +107,20 @@ func TestNoRequestWaitsForTheLandscaperClusterWhenTheProcessEnds(t *testing.T) {
 	waiting := asking(t, link)
 	cancel()
 	require.NoError(t, <-kept)
-	require.ErrorIs(t, <-waiting, syscall.ECONNREFUSED)
-	require.ErrorIs(t, <-asking(t, link), syscall.ECONNREFUSED, "one that fails keeps no other waiting")
+	require.ErrorIs(t, <-waiting, errOver)
+	require.ErrorIs(t, <-asking(t, link), errOver, "nothing passes by an agent that has lost its Lease")
+	link.up()
+	require.ErrorIs(t, <-asking(t, link), errOver, "one whose connection fails waits for no other")
+}
+
+// TestNothingPassesAGateBecauseTheProcessEnds is for an agent that has lost its Lease.
+func TestNothingPassesAGateBecauseTheProcessEnds(t *testing.T) {
+	g := &gate{}
+	g.shut()
+	g.end()
+	require.ErrorIs(t, g.wait(t.Context()), errOver)
+	g.lift()
+	require.NoError(t, g.wait(t.Context()), "what is reached again is used to the end")
 }
 
 // TestAnAgentThatIsToEndWhileItStartsEnds has no landscaper cluster to begin to work at.
@@ -123,7 +134,7 @@ func TestAnAgentThatIsToEndWhileItStartsEnds(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- a.work(ctx) }()
 	cancel()
-	require.ErrorIs(t, <-ended, syscall.ECONNREFUSED)
+	require.NoError(t, <-ended, "that is no failure")
 }
 
 func TestNewFilesAreUsed(t *testing.T) {

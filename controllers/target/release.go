@@ -57,7 +57,7 @@ type releaser struct {
 }
 
 // Reconcile removes the finalizer from a Secret or ConfigMap that nobody holds. It reads from the cache, because the event of every Target
-// comes here.
+// that names one comes here.
 func (r *releaser) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	object, err := r.kind.content(ctx, r.metadata, req.NamespacedName)
 	if err != nil {

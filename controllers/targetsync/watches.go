@@ -40,7 +40,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.DeployItem{}, skipIndex, skipsUninstall); err != nil {
 		return fmt.Errorf("index deploy items whose uninstall may be skipped: %w", err)
 	}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.TargetSync{}, secretIndex, secretOf); err != nil {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.TargetSync{}, sourceIndex, secretOf); err != nil {
 		return fmt.Errorf("index TargetSyncs by the Secret of their source: %w", err)
 	}
 	skips := predicate.NewPredicateFuncs(func(o client.Object) bool { return skipsUninstall(o) != nil })
@@ -112,8 +112,8 @@ func (r *Reconciler) of(ctx context.Context, secret client.Object) []reconcile.R
 	return nil
 }
 
-// secretIndex finds the TargetSyncs that reach their source with a Secret.
-const secretIndex = "target-sync-secret"
+// sourceIndex finds the TargetSyncs that reach their source with a Secret.
+const sourceIndex = "target-sync-source"
 
 func secretOf(object client.Object) []string {
 	if sync, ok := object.(*v1alpha1.TargetSync); ok {
@@ -125,7 +125,7 @@ func secretOf(object client.Object) []string {
 // isNamed reports whether a TargetSync reaches its source with a Secret, also where that cannot be found out.
 func (r *Reconciler) isNamed(ctx context.Context, secret client.Object) bool {
 	list := &v1alpha1.TargetSyncList{}
-	err := r.List(ctx, list, client.InNamespace(secret.GetNamespace()), client.MatchingFields{secretIndex: secret.GetName()},
+	err := r.List(ctx, list, client.InNamespace(secret.GetNamespace()), client.MatchingFields{sourceIndex: secret.GetName()},
 		client.Limit(1), client.UnsafeDisableDeepCopy)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot find the TargetSyncs that name a Secret", "secret", client.ObjectKeyFromObject(secret))

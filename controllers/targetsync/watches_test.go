@@ -33,7 +33,7 @@ func newGate(t *testing.T, syncs ...string) *gate {
 	t.Helper()
 	g := &gate{queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())}
 	t.Cleanup(g.queue.ShutDown)
-	builder := fake.NewClientBuilder().WithScheme(schemeOf(t)).WithIndex(&v1alpha1.TargetSync{}, secretIndex, secretOf)
+	builder := fake.NewClientBuilder().WithScheme(schemeOf(t)).WithIndex(&v1alpha1.TargetSync{}, sourceIndex, secretOf)
 	for _, name := range syncs {
 		builder = builder.WithObjects(&v1alpha1.TargetSync{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name},

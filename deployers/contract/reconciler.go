@@ -217,6 +217,8 @@ func (r *reconciler) result(ctx context.Context, s *scope, err error) (ctrl.Resu
 	case errors.Is(err, writes.ErrLost):
 		r.hooks.abort(ctx, s)
 		return r.lost(s), nil
+	case apierrors.IsNotFound(err) && s.job == nil:
+		return ctrl.Result{}, nil
 	case apierrors.IsNotFound(err):
 		return r.lost(s), nil
 	case apierrors.IsConflict(err):

@@ -57,19 +57,15 @@ func (r Reading) Into(found map[string]map[string][]byte, names []string) error 
 		if err != nil {
 			return err
 		}
-		if size += sizeOf(data); size > MaxBytes {
-			return r.beyondBytes()
+		switch {
+		case size+sizeOf(data) <= MaxBytes:
+			size += sizeOf(data)
+			found[name] = data
+		case !r.OnlyWhatFits:
+			return r.tooMuch(fmt.Sprintf("the Secrets have more than %d MiB together", MaxBytes>>20), "name fewer, or take from them what is no registry login")
 		}
-		found[name] = data
 	}
 	return nil
-}
-
-func (r Reading) beyondBytes() error {
-	if r.OnlyWhatFits {
-		return nil
-	}
-	return r.tooMuch(fmt.Sprintf("the Secrets have more than %d MiB together", MaxBytes>>20), "name fewer, or take from them what is no registry login")
 }
 
 func (r Reading) tooMuch(problem, cure string) error {

@@ -142,7 +142,7 @@ func saysOther(old, new client.Object) bool {
 		(before.UID != now.UID || before.Generation != now.Generation || relations.ParentOf(before) != relations.ParentOf(now))
 }
 
-// Waking returns a reconciler that wakes siblings where a request names a namespace only, and leaves all other requests to another one.
+// Waking returns a reconciler that wakes those who may wait for what has happened in a namespace where a request names only that, and leaves all other requests to another one.
 func (f Finder) Waking(others reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		if request.Name != "" {

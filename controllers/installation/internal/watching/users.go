@@ -6,6 +6,7 @@ package watching
 import (
 	"context"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -29,36 +30,63 @@ func (k objectKey) String() string { return k.kind + "/" + k.name }
 // objectEvents notes events of the objects of a kind for a worker of their namespace, and tells workers that wait for the cache to show one.
 type objectEvents struct {
 	handler.Funcs
-	kind     string
-	seen     func(kind string, obj client.Object)
-	siblings *Siblings
+	Finder
+	kind string
 }
 
-func (f Finder) eventsOf(kind string) objectEvents {
-	return objectEvents{kind: kind, seen: f.Seen, siblings: f.Siblings}
-}
+func (f Finder) eventsOf(kind string) objectEvents { return objectEvents{Finder: f, kind: kind} }
 
-// Create notes an object that is new.
-func (h objectEvents) Create(_ context.Context, e event.CreateEvent, queue requestQueue) {
-	h.note(e.Object, false, queue)
+// Create notes an object that is new. Of the Installations that use those that the process finds at its start each is looked at by itself.
+func (h objectEvents) Create(ctx context.Context, e event.CreateEvent, queue requestQueue) {
+	h.Seen(h.kind, e.Object)
+	if !e.IsInInitialList {
+		h.note(ctx, e.Object, false, queue)
+	}
 }
 
 // Update notes an object that has changed.
-func (h objectEvents) Update(_ context.Context, e event.UpdateEvent, queue requestQueue) {
-	h.note(e.ObjectNew, false, queue)
+func (h objectEvents) Update(ctx context.Context, e event.UpdateEvent, queue requestQueue) {
+	h.Seen(h.kind, e.ObjectNew)
+	h.note(ctx, e.ObjectNew, false, queue)
 }
 
 // Delete notes an object that is gone.
-func (h objectEvents) Delete(_ context.Context, e event.DeleteEvent, queue requestQueue) {
-	h.note(e.Object, true, queue)
+func (h objectEvents) Delete(ctx context.Context, e event.DeleteEvent, queue requestQueue) {
+	h.Seen(h.kind, e.Object)
+	h.note(ctx, e.Object, true, queue)
 }
 
-func (h objectEvents) note(obj client.Object, isGone bool, queue requestQueue) {
-	h.seen(h.kind, obj)
-	h.siblings.note(queue, obj.GetNamespace(), func(c *changes) {
-		key := objectKey{h.kind, obj.GetName()}
-		c.objects[key] = c.objects[key] || isGone
-	})
+// note leaves an object that somebody uses to a worker. The namespace of one that nobody uses takes no share of the workers from others.
+func (h objectEvents) note(ctx context.Context, obj client.Object, isGone bool, queue requestQueue) {
+	key := objectKey{h.kind, obj.GetName()}
+	if !h.isUsed(ctx, obj.GetNamespace(), key) {
+		return
+	}
+	h.Siblings.note(queue, obj.GetNamespace(), func(c *changes) { c.objects[key] = c.objects[key] || isGone })
+}
+
+// isUsed reports whether an Installation or a Context names an object, also where that cannot be found out.
+func (f Finder) isUsed(ctx context.Context, namespace string, object objectKey) bool {
+	installations, here := &v1alpha1.InstallationList{}, client.InNamespace(namespace)
+	switch object.kind {
+	case "Context":
+		return f.isListed(ctx, installations, inputs.ContextIndex, object.name, here)
+	case "ComponentVersionOverwrites":
+		return f.isListed(ctx, &v1alpha1.ContextList{}, inputs.UsedByContextIndex, object.in(namespace))
+	case "Secret", "ConfigMap":
+		return f.isListed(ctx, installations, relations.ImportIndex, object.String(), here) ||
+			f.isListed(ctx, &v1alpha1.ContextList{}, inputs.UsedByContextIndex, object.in(namespace))
+	}
+	return f.isListed(ctx, installations, relations.ImportIndex, object.String(), here) ||
+		f.isListed(ctx, installations, relations.ExportIndex, object.String(), here)
+}
+
+func (f Finder) isListed(ctx context.Context, list client.ObjectList, field, key string, opts ...client.ListOption) bool {
+	err := f.List(ctx, list, append(opts, client.MatchingFields{field: key}, client.Limit(1), client.UnsafeDisableDeepCopy)...)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot find out whether an event concerns anybody", "by", key)
+	}
+	return err != nil || apimeta.LenList(list) > 0
 }
 
 // usersOf returns the Installations that may wait for what has happened to an object.

@@ -60,6 +60,12 @@ func deletion(object client.Object) func(*testing.T, handler.EventHandler, reque
 
 func creation(object client.Object) func(*testing.T, handler.EventHandler, requestQueue) {
 	return func(t *testing.T, h handler.EventHandler, queue requestQueue) {
+		h.Create(t.Context(), event.CreateEvent{Object: object}, queue)
+	}
+}
+
+func beginning(object client.Object) func(*testing.T, handler.EventHandler, requestQueue) {
+	return func(t *testing.T, h handler.EventHandler, queue requestQueue) {
 		h.Create(t.Context(), event.CreateEvent{Object: object, IsInInitialList: true}, queue)
 	}
 }
@@ -94,7 +100,8 @@ func TestWhomAnEventOfAnObjectWakes(t *testing.T) {
 		woken   []string
 	}{
 		"a Secret":                      {"Secret", update(secret("x")), []string{"importer"}},
-		"a Secret that was there":       {"Secret", creation(secret("x")), []string{"importer"}},
+		"a new Secret":                  {"Secret", creation(secret("x")), []string{"importer"}},
+		"a Secret that was there":       {"Secret", beginning(secret("x")), nil},
 		"a Secret of another name":      {"Secret", update(secret("y")), nil},
 		"a Secret of another namespace": {"Secret", update(&corev1.Secret{ObjectMeta: named("o", "x")}), nil},
 		"a pull secret":                 {"Secret", deletion(secret("pull")), []string{"waits"}},
@@ -110,6 +117,9 @@ func TestWhomAnEventOfAnObjectWakes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPostOf(t, importer.DeepCopy(), loser.DeepCopy(), exporter.DeepCopy(), far.DeepCopy(), waits.DeepCopy(), near.DeepCopy(), foreign.DeepCopy())
 			tc.happens(t, p.finder.eventsOf(tc.kind), p.queue)
+			if tc.woken == nil {
+				assert.Zero(t, p.queue.Len(), "the namespace takes no worker from others")
+			}
 			assert.Len(t, p.seen, 1, "workers that wait for the object hear of it at once")
 			assert.ElementsMatch(t, tc.woken, p.work())
 		})
@@ -128,7 +138,8 @@ func TestEventsOfObjectsAreLeftToAWorkerOfTheirNamespace(t *testing.T) {
 	for range 40 {
 		update(&corev1.Secret{ObjectMeta: named("n", "x")})(t, p.finder.eventsOf("Secret"), p.queue)
 	}
-	assert.Zero(t, p.reads, "events of all namespaces wait for each other")
+	assert.Equal(t, 40, p.reads, "events of all namespaces wait for each other: each asks whether anybody is concerned, and no more")
+	p.reads = 0
 	require.Equal(t, 1, p.queue.Len())
 	request, _ := p.queue.Get()
 	assert.Equal(t, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "n"}}, request)

@@ -20,7 +20,7 @@ import (
 
 // DifferingFields returns, as JSON pointers into live, the fields that wanted names and whose value in result, the object as the API server
 // would store it, is not that in live. Items of lists are told apart as managedFields do; a list that these do not take apart is one value. Of many fields
-// it returns the first ones, and of a long pointer the beginning.
+// it returns the first ones alone, and of a long pointer the beginning.
 func DifferingFields(wanted, live, result *unstructured.Unstructured) []string {
 	found := &differing{}
 	compareFields(nil, wanted.Object, live.Object, result.Object, everybodysFields(live), found)
