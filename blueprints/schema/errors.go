@@ -32,8 +32,8 @@ func (e *Error) Reason() string { return ReasonFailed }
 func describe(root *jsonschema.ValidationError) *Error {
 	c := &collector{seen: map[string]bool{}}
 	c.collect(root)
-	if c.more > 0 {
-		c.problems = append(c.problems, fmt.Sprintf("and %d more", c.more))
+	if c.hasMore {
+		c.problems = append(c.problems, "and more")
 	}
 	return &Error{Problems: c.problems}
 }
@@ -41,7 +41,7 @@ func describe(root *jsonschema.ValidationError) *Error {
 type collector struct {
 	problems []string
 	seen     map[string]bool
-	more     int
+	hasMore  bool
 }
 
 // collect takes the innermost causes.
@@ -53,7 +53,7 @@ func (c *collector) collect(e *jsonschema.ValidationError) {
 		return
 	}
 	if len(c.problems) >= maxProblems {
-		c.more++ // without its text, which may be as long as the schema
+		c.hasMore = true // without its text, which may be as long as the schema
 		return
 	}
 	problem := field(e.InstanceLocation) + ": " + expectation(e.ErrorKind)

@@ -144,7 +144,7 @@ func TestErrorsNeverShowData(t *testing.T) {
 func TestLongErrorsAreCut(t *testing.T) {
 	items := make([]any, 1000)
 	err := validator(nil).Validate([]byte(`{"items":{"type":"string"}}`), items)
-	require.ErrorContains(t, err, "and 980 more")
+	require.ErrorContains(t, err, "and more")
 	assert.Less(t, len(err.Error()), 4000)
 }
 

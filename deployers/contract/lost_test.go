@@ -4,12 +4,10 @@
 package contract
 
 import (
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -19,9 +17,10 @@ import (
 
 // TestAnItemWhoseJobIsLostIsLookedAtOnceMore has no event to come: what said that the job is over may not have been about the item.
 func TestAnItemWhoseJobIsLostIsLookedAtOnceMore(t *testing.T) {
-	for name, err := range map[string]error{
-		"its job is over":        writes.ErrLost,
-		"something is not there": apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource("targets").GroupResource(), "some"),
+	missing := apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource("targets").GroupResource(), "some")
+	for name, tc := range map[string]struct{ err, failure error }{
+		"its job is over":        {writes.ErrLost, nil},
+		"something is not there": {missing, missing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			running := &jobs.Jobs{Released: func(*jobs.Job) {}}
@@ -29,9 +28,11 @@ func TestAnItemWhoseJobIsLostIsLookedAtOnceMore(t *testing.T) {
 			item := &v1alpha1.DeployItem{}
 			item.Namespace, item.Name = "ns", "item"
 			s := &scope{item: item, job: running.Claim(item, time.Now(), jobs.Plan{})}
-			result, failure := r.result(t.Context(), s, errors.Join(err))
-			require.NoError(t, failure)
-			assert.Equal(t, lostPause, result.RequeueAfter)
+			result, failure := r.result(t.Context(), s, tc.err)
+			assert.Equal(t, tc.failure, failure, "an error brings the item back with back-off")
+			if tc.failure == nil {
+				assert.Equal(t, lostPause, result.RequeueAfter)
+			}
 			assert.Nil(t, running.Of(s.key()))
 		})
 	}

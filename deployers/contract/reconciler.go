@@ -220,7 +220,8 @@ func (r *reconciler) result(ctx context.Context, s *scope, err error) (ctrl.Resu
 	case apierrors.IsNotFound(err) && s.job == nil:
 		return ctrl.Result{}, nil
 	case apierrors.IsNotFound(err):
-		return r.lost(s), nil
+		r.jobs.Forget(s.key())
+		return ctrl.Result{}, err // with back-off: where it was not the item that is missing, that may last
 	case apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: conflictPause}, nil
 	case ctx.Err() != nil:
@@ -233,8 +234,8 @@ func (r *reconciler) result(ctx context.Context, s *scope, err error) (ctrl.Resu
 	return result, err
 }
 
-// lost forgets a job that somebody else has ended. Its item is looked at once more: where it is still there, and what said that the job had ended was not
-// about it, no event would begin the job again before its time is up.
+// lost forgets a job that somebody else has ended. Its item is looked at once more: where the job is still there, no event would begin it again before its
+// time is up.
 func (r *reconciler) lost(s *scope) ctrl.Result {
 	r.jobs.Forget(s.key())
 	return ctrl.Result{RequeueAfter: lostPause}
