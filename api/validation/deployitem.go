@@ -4,8 +4,6 @@
 package validation
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -69,9 +67,8 @@ func template(t *v1alpha1.DeployItemTemplate, names map[string]bool, path *field
 }
 
 func labels(labels map[string]string, path *field.Path) field.ErrorList {
-	keys := slices.Sorted(maps.Keys(labels))
-	return bounded.In(len(keys), func(i int) []*field.Error {
-		return metav1.ValidateLabels(map[string]string{keys[i]: labels[keys[i]]}, path)
+	return bounded.InMap(labels, func(key, value string) []*field.Error {
+		return metav1.ValidateLabels(map[string]string{key: value}, path)
 	})
 }
 

@@ -6,9 +6,7 @@
 package validation
 
 import (
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -133,9 +131,8 @@ func targetImport(target *v1alpha1.TargetImport, path *field.Path) field.ErrorLi
 		}
 		return field.ErrorList{field.Required(path.Child("targets").Index(i), "name the Target")}
 	})...)
-	keys := slices.Sorted(maps.Keys(target.TargetMap))
-	return append(problems, bounded.In(len(keys), func(i int) []*field.Error {
-		return mapEntry(keys[i], target.TargetMap[keys[i]], path.Child("targetMap").Key(keys[i]))
+	return append(problems, bounded.InMap(target.TargetMap, func(key, name string) []*field.Error {
+		return mapEntry(key, name, path.Child("targetMap").Key(key))
 	})...)
 }
 

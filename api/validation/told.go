@@ -18,10 +18,10 @@ const (
 )
 
 // told returns the problems of an object as people are told them: the first ones, saying whether there are more, and of each value no more than its
-// beginning. Every function of the package that looks at a whole object ends with it: who joins the texts of problems copies them again with each.
+// beginning. Every function of the package that may find many problems of an object ends with it: who joins the texts of problems copies them again with each.
 func told(problems field.ErrorList) field.ErrorList {
 	if len(problems) > maxProblems {
-		problems = append(problems[:maxProblems], field.Forbidden(field.NewPath("spec"), "there are more problems than these; correct them first"))
+		problems = append(problems[:maxProblems], field.Forbidden(field.NewPath("spec"), bounded.More))
 	}
 	for _, problem := range problems {
 		problem.Field = beginning.Of(problem.Field, longestShown)

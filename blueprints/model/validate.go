@@ -64,7 +64,7 @@ func (v *validator) add(path, format string, args ...any) {
 	case found < bounded.Most:
 		v.problems = append(v.problems, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 	case found == bounded.Most:
-		v.problems = append(v.problems, Problem{Path: path, Message: "there are more problems, from here on; correct the others first"})
+		v.problems = append(v.problems, Problem{Path: path, Message: bounded.More})
 	}
 }
 

@@ -8,7 +8,6 @@ package targetsync
 import (
 	"context"
 	"regexp"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -45,8 +44,8 @@ type Reconciler struct {
 	metadata client.Reader
 	sources  sources
 	copies   copies
-	// queue is that of the controller, once there was an event.
-	queue atomic.Pointer[requestQueue]
+	// queue is that of the controller.
+	queue requestQueue
 }
 
 // scope is one sync.

@@ -48,13 +48,20 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("targetsync").
 		For(&v1alpha1.TargetSync{}, builder.WithPredicates(changed)).
-		Watches(&v1alpha1.TargetSync{}, r.after(0, inNamespace), builder.WithPredicates(comesOrGoes)).
-		Watches(&v1alpha1.Target{}, r.after(gatherTime, inNamespace), builder.WithPredicates(predicate.NewPredicateFuncs(isMade), kit.BeyondStatus)).
-		Watches(&v1alpha1.DeployItem{}, r.after(gatherTime, inNamespace), builder.WithPredicates(skips, predicate.Or(comesOrGoes, predicate.GenerationChangedPredicate{}))).
-		WatchesMetadata(&corev1.Secret{}, r.after(gatherTime, r.of), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
-		WatchesRawSource(source.Channel(r.sources.woken, r.after(gatherTime, itself))).
+		Watches(&v1alpha1.TargetSync{}, after(0, inNamespace), builder.WithPredicates(comesOrGoes)).
+		Watches(&v1alpha1.Target{}, after(gatherTime, inNamespace), builder.WithPredicates(predicate.NewPredicateFuncs(isMade), kit.BeyondStatus)).
+		Watches(&v1alpha1.DeployItem{}, after(gatherTime, inNamespace), builder.WithPredicates(skips, predicate.Or(comesOrGoes, predicate.GenerationChangedPredicate{}))).
+		WatchesMetadata(&corev1.Secret{}, after(gatherTime, r.of), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		WatchesRawSource(source.Channel(r.sources.woken, after(gatherTime, itself))).
+		WatchesRawSource(source.Func(r.keepQueue)).
 		WithOptions(fair.Options(concurrency, nil)).
 		Complete(r)
+}
+
+// keepQueue keeps the queue that a worker adds the TargetSyncs of a namespace to. It is called before any worker begins.
+func (r *Reconciler) keepQueue(_ context.Context, queue requestQueue) error {
+	r.queue = queue
+	return nil
 }
 
 // comesOrGoes passes the events that decide whether a TargetSync is alone.
@@ -69,9 +76,8 @@ var comesOrGoes = predicate.Funcs{
 type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // after returns a handler that gathers events for a time.
-func (r *Reconciler) after(gathered time.Duration, requests handler.MapFunc) handler.EventHandler {
+func after(gathered time.Duration, requests handler.MapFunc) handler.EventHandler {
 	add := func(ctx context.Context, queue requestQueue, objects ...client.Object) {
-		r.queue.Store(&queue)
 		for _, object := range objects {
 			for _, request := range requests(ctx, object) {
 				queue.AddAfter(request, gathered)
@@ -140,7 +146,7 @@ func (r *Reconciler) wakeAll(ctx context.Context, namespace string) error {
 		return fmt.Errorf("find the TargetSyncs of namespace %s: %w", namespace, err)
 	}
 	for i := range list.Items {
-		(*r.queue.Load()).Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		r.queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 	}
 	return nil
 }

@@ -25,14 +25,12 @@ import (
 // gate is where events of a controller come in. It counts the TargetSyncs that are read.
 type gate struct {
 	*Reconciler
-	queue requestQueue
-	read  int
+	read int
 }
 
 func newGate(t *testing.T, syncs ...string) *gate {
 	t.Helper()
-	g := &gate{queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())}
-	t.Cleanup(g.queue.ShutDown)
+	g := &gate{}
 	builder := fake.NewClientBuilder().WithScheme(schemeOf(t)).WithIndex(&v1alpha1.TargetSync{}, sourceIndex, secretOf)
 	for _, name := range syncs {
 		builder = builder.WithObjects(&v1alpha1.TargetSync{
@@ -49,14 +47,18 @@ func newGate(t *testing.T, syncs ...string) *gate {
 		g.read += len(list.(*v1alpha1.TargetSyncList).Items)
 		return err
 	}}
-	g.Reconciler = &Reconciler{Client: builder.WithInterceptorFuncs(counting).Build()}
+	g.Reconciler = &Reconciler{
+		Client: builder.WithInterceptorFuncs(counting).Build(),
+		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()),
+	}
+	t.Cleanup(g.queue.ShutDown)
 	return g
 }
 
 // changes lets an object change, and returns what is queued.
 func (g *gate) changes(t *testing.T, requests handler.MapFunc, object client.Object) []reconcile.Request {
 	t.Helper()
-	g.after(0, requests).Update(t.Context(), event.UpdateEvent{ObjectOld: object, ObjectNew: object}, g.queue)
+	after(0, requests).Update(t.Context(), event.UpdateEvent{ObjectOld: object, ObjectNew: object}, g.queue)
 	return g.queued()
 }
 

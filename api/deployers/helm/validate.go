@@ -109,8 +109,7 @@ func validateCommonMetadata(metadata *v1alpha1.CommonMetadata) []error {
 
 // perEntry checks one entry of a map after the other, by their keys, so that it need not look at all.
 func perEntry(entries map[string]string, at *field.Path, check func(map[string]string, *field.Path) field.ErrorList) field.ErrorList {
-	keys := slices.Sorted(maps.Keys(entries))
-	return bounded.In(len(keys), func(i int) []*field.Error { return check(map[string]string{keys[i]: entries[keys[i]]}, at) })
+	return bounded.InMap(entries, func(key, value string) []*field.Error { return check(map[string]string{key: value}, at) })
 }
 
 func validateStrategy(strategy managedresource.UpdateStrategy) error {
