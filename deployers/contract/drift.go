@@ -125,7 +125,10 @@ func (r *reconciler) newDriftDesk(live client.Reader, contexts *contexts) *drift
 			}, DriftSearch{Objects: search.Objects, Correct: search.Correct})
 			found := make([]driftdesk.Found, 0, len(drifts))
 			for _, one := range drifts {
-				found = append(found, driftdesk.Found(one))
+				found = append(found, driftdesk.Found{
+					Resource: one.Resource, Missing: one.Missing, Fields: one.Fields, Manager: one.Manager, Corrected: one.Corrected, Owned: one.Owned,
+					Live: one.Live, Err: one.Err,
+				})
 			}
 			return found, err
 		},

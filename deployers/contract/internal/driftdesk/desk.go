@@ -56,6 +56,10 @@ type Found struct {
 	Live metav1.Object
 	// Err is why the object could not be compared or corrected.
 	Err error
+
+	// more counts the fields that are not kept; sum stands for all of them. See brief.
+	more int
+	sum  uint64
 }
 
 func (f *Found) isDrifted() bool { return f.Missing || len(f.Fields) > 0 }
