@@ -67,7 +67,7 @@ type Drift struct {
 	Corrected bool
 	// Owned says that the deployer owns each field that it wants of the object. What others do with other fields is not looked at any more then.
 	Owned bool
-	// Live is the object as it is now; nil when it does not exist or was not read.
+	// Live is the object as it is now, of which its version, generation and managed fields are looked at; nil when it does not exist or was not read.
 	Live metav1.Object
 	// Err is why the object could not be compared or corrected.
 	Err error
@@ -125,7 +125,10 @@ func (r *reconciler) newDriftDesk(live client.Reader, contexts *contexts) *drift
 			}, DriftSearch{Objects: search.Objects, Correct: search.Correct})
 			found := make([]driftdesk.Found, 0, len(drifts))
 			for _, one := range drifts {
-				found = append(found, driftdesk.Found(one))
+				found = append(found, driftdesk.Found{
+					Resource: one.Resource, Missing: one.Missing, Fields: one.Fields, Manager: one.Manager, Corrected: one.Corrected, Owned: one.Owned,
+					Live: one.Live, Err: one.Err,
+				})
 			}
 			return found, err
 		},

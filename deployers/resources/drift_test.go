@@ -44,6 +44,18 @@ func (b *bench) drift(desired resources.Desired, options apply.DriftOptions) con
 
 func always(managedresource.ResourceReference) bool { return true }
 
+func TestASearchForDriftKeepsNoWholeObjects(t *testing.T) {
+	b := newBench(t)
+	object := b.object(oneMap)
+	b.apply("", nil, manage(object))
+	live := b.live(object)
+	drift := b.drift(manage(object), apply.DriftOptions{})
+	assert.NotContains(t, fmt.Sprintf("%T", drift.Live), "unstructured")
+	assert.Equal(t, live.GetResourceVersion(), drift.Live.GetResourceVersion())
+	assert.Equal(t, live.GetManagedFields(), drift.Live.GetManagedFields(), "changes are told by them")
+	assert.Empty(t, drift.Live.GetLabels())
+}
+
 func TestDriftIsFound(t *testing.T) {
 	for name, tc := range map[string]struct {
 		manifest, change string

@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -43,21 +45,33 @@ func Write(document any) (*runtime.RawExtension, error) {
 }
 
 // Decode reads one JSON document with case-sensitive keys; unknown keys are ignored. Errors name the field and what to correct. They show
-// no value, except the beginning of one that is not the duration it should be.
+// no value, except the beginning of one that is not the duration it should be. The field is looked for when an error is first shown: that may take
+// a second, and many only need to know that there is an error. The document must not change before.
 func Decode(raw []byte, into any) error {
 	err := kjson.UnmarshalCaseSensitivePreserveInts(raw, into)
 	if err == nil {
 		return nil
 	}
+	shape := reflect.TypeOf(into)
+	return &undecoded{text: sync.OnceValue(func() string { return explain(raw, shape, err) })}
+}
+
+// undecoded is the error about a document that could not be decoded.
+type undecoded struct{ text func() string }
+
+func (u *undecoded) Error() string { return u.text() }
+
+// explain returns what to correct in a document that cannot be decoded into a pointer of a type.
+func explain(raw []byte, pointer reflect.Type, err error) string {
 	var tree any
 	if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(raw, &tree)); ok {
-		return fmt.Errorf("the document is not JSON: problem at byte %d", syntax.Offset)
+		return fmt.Sprintf("the document is not JSON: problem at byte %d", syntax.Offset)
 	}
-	field := cmp.Or(fieldIn(tree, into), "the document")
+	field := cmp.Or(fieldIn(tree, pointer.Elem()), "the document")
 	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("%s: is a JSON %s, which the field cannot hold; correct the type of the value", field, mismatch.Value)
+		return fmt.Sprintf("%s: is a JSON %s, which the field cannot hold; correct the type of the value", field, mismatch.Value)
 	}
-	return fmt.Errorf("%s: %s", field, beginning.Of(err.Error(), longestCause))
+	return fmt.Sprintf("%s: %s", field, beginning.Of(err.Error(), longestCause))
 }
 
 // Unknown returns what a JSON document has and a type does not take in: keys that are not known or occur twice, each named by its path. Into points

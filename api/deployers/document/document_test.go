@@ -4,6 +4,7 @@
 package document
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -42,6 +43,30 @@ func TestErrorsNameTheFieldAndLittleOfTheValue(t *testing.T) {
 			assert.Equal(t, test.want, err.Error())
 		})
 	}
+}
+
+// counted counts how often it is read, and cannot be.
+type counted struct{}
+
+var readings int
+
+func (*counted) UnmarshalJSON([]byte) error {
+	readings++
+	return errors.New("wrong")
+}
+
+func TestTheWrongFieldIsLookedForOnceWhenItIsAskedFor(t *testing.T) {
+	readings = 0
+	err := Decode([]byte(`{"a": 1, "b": 2, "c": 3, "field": 4}`), &struct {
+		Field counted `json:"field"`
+	}{})
+	require.Error(t, err)
+	assert.Equal(t, 1, readings, "nobody has asked")
+	require.EqualError(t, err, "field: wrong")
+	asked := readings
+	assert.Greater(t, asked, 1)
+	require.EqualError(t, err, "field: wrong")
+	assert.Equal(t, asked, readings, "what was found is known")
 }
 
 func TestGoodDocumentsAreRead(t *testing.T) {

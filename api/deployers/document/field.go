@@ -26,8 +26,7 @@ const (
 func Brief[T ~string](value T) string { return beginning.Of(value, longestValue) }
 
 // fieldIn returns the path of the first field that cannot be decoded into a type: the one that fails alone. Empty means the whole.
-func fieldIn(tree, into any) string {
-	shape := reflect.TypeOf(into).Elem()
+func fieldIn(tree any, shape reflect.Type) string {
 	refused := func(whole any) bool {
 		alone, err := json.Marshal(whole)
 		return err == nil && kjson.UnmarshalCaseSensitivePreserveInts(alone, reflect.New(shape).Interface()) != nil

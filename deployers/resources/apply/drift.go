@@ -88,9 +88,22 @@ func FindDrift(ctx context.Context, s *resources.Session, desired []resources.De
 			found = append(found, drift)
 			continue
 		}
-		found = append(found, search.run(ctx))
+		answer := search.run(ctx)
+		answer.Live = traces(answer.Live)
+		found = append(found, answer)
 	}
 	return found, errors.Join(problems...)
+}
+
+// traces returns of an object what tells changes of it, for the time in which thousands of others are compared.
+func traces(live metav1.Object) metav1.Object {
+	if live == nil {
+		return nil
+	}
+	return &metav1.ObjectMeta{
+		Namespace: live.GetNamespace(), Name: live.GetName(), UID: live.GetUID(), ResourceVersion: live.GetResourceVersion(),
+		Generation: live.GetGeneration(), ManagedFields: live.GetManagedFields(),
+	}
 }
 
 func prepareSearch(ctx context.Context, s *resources.Session, d resources.Desired, options DriftOptions) (task, error) {

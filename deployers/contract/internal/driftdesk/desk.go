@@ -52,10 +52,14 @@ type Found struct {
 	// Corrected says that the object is as it was deployed again, Owned that the deployer owns each field that it wants of it.
 	Corrected bool
 	Owned     bool
-	// Live is the object as it is now; nil when it does not exist or was not read.
+	// Live is the object as it is now, of which its version, generation and managed fields are looked at; nil when it does not exist or was not read.
 	Live metav1.Object
 	// Err is why the object could not be compared or corrected.
 	Err error
+
+	// more counts the fields that are not kept; sum stands for all of them. See brief.
+	more int
+	sum  uint64
 }
 
 func (f *Found) isDrifted() bool { return f.Missing || len(f.Fields) > 0 }

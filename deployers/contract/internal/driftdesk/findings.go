@@ -5,7 +5,9 @@ package driftdesk
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
@@ -42,6 +44,8 @@ const (
 	longestPointer = 150
 	// longestManager is how many bytes of the name of a field manager are kept: API servers take 128 characters.
 	longestManager = 150
+	// longestFailure is how many bytes are kept of why an object could not be corrected.
+	longestFailure = 2 << 10
 )
 
 // findings is what is known about the drift of an item.
@@ -95,8 +99,8 @@ type Note struct{ Kind, Reason, Message string }
 func (f *findings) add(found []Found, now time.Time, tell func(Note)) {
 	var corrected, drifted []Found
 	for _, one := range found {
-		key := keyOfObject(one.Resource)
-		one.Resource, one.Live, one.Manager = key, nil, beginning.Of(one.Manager, longestManager)
+		one = brief(one)
+		key := one.Resource
 		before, was := f.drifted[key]
 		switch {
 		case one.Corrected:
@@ -108,7 +112,7 @@ func (f *findings) add(found []Found, now time.Time, tell func(Note)) {
 				f.drifted = map[managedresource.ResourceReference]Found{}
 			}
 			f.drifted[key] = one
-			if !was || before.Missing != one.Missing || !slices.Equal(before.Fields, one.Fields) {
+			if !was || before.Missing != one.Missing || before.sum != one.sum {
 				drifted = append(drifted, one)
 			}
 		case one.Err == nil:
@@ -122,6 +126,38 @@ func (f *findings) add(found []Found, now time.Time, tell func(Note)) {
 		f.last = describe(corrected)
 		tell(Note{corev1.EventTypeNormal, reasonCorrected, "Corrected: " + f.last})
 	}
+}
+
+// brief returns of an answer what is shown, and what tells it from another one: thousands of objects may differ in thousands of fields.
+func brief(one Found) Found {
+	one.Resource, one.Live, one.Manager = keyOfObject(one.Resource), nil, beginning.Of(one.Manager, longestManager)
+	one.sum = sumOf(one.Fields)
+	one.Fields, one.more = shownFields(one.Fields)
+	if one.Err != nil {
+		one.Err = errors.New(beginning.Of(one.Err.Error(), longestFailure))
+	}
+	return one
+}
+
+// shownFields returns the fields that are shown, and how many more there are.
+func shownFields(fields []string) (shown []string, more int) {
+	for _, field := range fields[:min(len(fields), maxNamed)] {
+		shown = append(shown, beginning.Of(field, longestPointer))
+	}
+	return shown, len(fields) - len(shown)
+}
+
+// sums makes sums that nobody outside of the process can foresee.
+var sums = maphash.MakeSeed()
+
+// sumOf returns a number that is another one for other fields.
+func sumOf(fields []string) uint64 {
+	var sum maphash.Hash
+	sum.SetSeed(sums)
+	for _, field := range fields {
+		maphash.WriteComparable(&sum, field)
+	}
+	return sum.Sum64()
 }
 
 func (f *findings) noteCorrection(key managedresource.ResourceReference, manager string, now time.Time) {
@@ -224,18 +260,22 @@ func describe(drifts []Found) string {
 			names = append(names, one.Resource.String()+" is deleted")
 			continue
 		}
-		fields := make([]string, 0, len(one.Fields))
-		for _, field := range one.Fields {
-			fields = append(fields, beginning.Of(field, longestPointer))
-		}
-		names = append(names, one.Resource.String()+" "+joined(fields))
+		fields, more := shownFields(one.Fields)
+		names = append(names, one.Resource.String()+" "+listed(fields, more+one.more))
 	}
 	return joined(names)
 }
 
 func joined(names []string) string {
-	if len(names) <= maxNamed {
-		return strings.Join(names, ", ")
+	shown := names[:min(len(names), maxNamed)]
+	return listed(shown, len(names)-len(shown))
+}
+
+// listed names some, and says how many more there are.
+func listed(names []string, more int) string {
+	text := strings.Join(names, ", ")
+	if more == 0 {
+		return text
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
+	return fmt.Sprintf("%s and %d more", text, more)
 }

@@ -5,11 +5,15 @@ package driftdesk
 
 import (
 	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
@@ -117,6 +121,61 @@ func TestLongNamesOfManagersAreNotKept(t *testing.T) {
 	assert.LessOrEqual(t, len(known.corrections[settings].manager), longestManager)
 	known, _ = found(time.Unix(1000, 0), Found{Resource: settings, Fields: []string{"/data/a"}, Manager: long})
 	assert.LessOrEqual(t, len(known.drifted[settings].Manager), longestManager)
+}
+
+// TestOfManyFieldsThatDifferFewAreKept measures the memory that is in use after a search, without what the search itself has answered.
+func TestOfManyFieldsThatDifferFewAreKept(t *testing.T) {
+	const objects, fields = 100, 1000
+	many := func() (answer []Found) {
+		for object := range objects {
+			one := Found{Resource: managedresource.ResourceReference{Kind: "ConfigMap", Name: strconv.Itoa(object)}, Err: errors.New(strings.Repeat("e", 64<<10))}
+			for field := range fields {
+				one.Fields = append(one.Fields, fmt.Sprintf("/data/%d/%0100d", object, field))
+			}
+			answer = append(answer, one)
+		}
+		return answer
+	}
+	inUse := func() int64 {
+		var memory runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&memory)
+		return int64(memory.HeapAlloc) // #nosec G115 -- fits
+	}
+	known, _ := found(time.Unix(1000, 0))
+	before := inUse()
+	known.add(many(), time.Unix(1000, 0), func(Note) {})
+	assert.Less(t, inUse()-before, int64(objects*(maxNamed*longestPointer+longestFailure)*2))
+	require.Len(t, known.drifted, objects)
+}
+
+func TestAFieldThatIsNotShownIsNewsToo(t *testing.T) {
+	with := func(last string) Found {
+		one := Found{Resource: settings}
+		for field := range 2 * maxNamed {
+			one.Fields = append(one.Fields, fmt.Sprintf("/data/%d", field))
+		}
+		one.Fields = append(one.Fields, last)
+		return one
+	}
+	long := "/data/" + strings.Repeat("x", longestPointer)
+	for name, tc := range map[string]struct {
+		then Found
+		told int
+	}{
+		"the same":           {with(long + "a"), 1},
+		"another, not shown": {with(long + "b"), 2},
+		"less":               {Found{Resource: settings, Fields: with("").Fields[:maxNamed]}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := time.Unix(1000, 0)
+			known, told := found(now, with(long+"a"), tc.then)
+			assert.Len(t, told, tc.told)
+			if name != "less" {
+				assert.Contains(t, known.condition(1, now).Message, "/data/9 and 11 more")
+			}
+		})
+	}
 }
 
 func TestDescriptionsAreBounded(t *testing.T) {
