@@ -34,12 +34,12 @@ import (
 const (
 	maxRecord  = 64 << 20
 	maxRecords = 128 << 20
-	// maxRevisions is how many records of a release are read.
-	maxRevisions = 1000
-	// maxDocuments is how many documents the manifests of a record may have, those of hooks included, and maxAllDocuments those of all records of a
+	// MaxRevisions is how many records of a release are read.
+	MaxRevisions = 1000
+	// MaxDocuments is how many documents the manifests of a record may have, those of hooks included, and maxAllDocuments those of all records of a
 	// release: each becomes a tree of its own.
-	maxDocuments    = 20_000
-	maxAllDocuments = 10 * maxDocuments
+	MaxDocuments    = 20_000
+	maxAllDocuments = 10 * MaxDocuments
 	// objectCost is what an empty object takes, of those in a record a hook most; valueCost is what any other value takes in a list or a map.
 	objectCost = 256
 	valueCost  = 64
@@ -145,9 +145,9 @@ func (c checked) Query(wanted map[string]string) ([]*release.Release, error) {
 		if len(all) == 0 {
 			return nil, driver.ErrReleaseNotFound
 		}
-		if name := wanted["name"]; name != "" && len(all) > maxRevisions {
+		if name := wanted["name"]; name != "" && len(all) > MaxRevisions {
 			return nil, unreadable{fmt.Errorf("helm release %s has %d records, more than %d; delete the oldest %ss with the labels %s=%s and name=%s, and set "+
-				"maxHistory", name, len(all), maxRevisions, c.kept.kind(), Owner, ByHelm, name)}
+				"maxHistory", name, len(all), MaxRevisions, c.kept.kind(), Owner, ByHelm, name)}
 		}
 		return all, nil
 	})
@@ -194,7 +194,7 @@ func (c checked) readAll(all []stored, limit int) (found []*release.Release, spe
 		if err != nil {
 			return found, spent, err
 		}
-		if documents += documentsOf(rel); documents > maxAllDocuments {
+		if documents += Documents(rel); documents > maxAllDocuments {
 			return found, spent, c.about(one, fmt.Errorf("with the other records of the release it has more than %d documents", maxAllDocuments))
 		}
 		rel.Labels = one.labels
@@ -355,8 +355,8 @@ func unpack(packed []byte) (io.Reader, error) {
 
 // affordable refuses a record whose manifests stand for more than this process can hold: Helm parses them without limit.
 func affordable(rel *release.Release) error {
-	if documentsOf(rel) > maxDocuments {
-		return fmt.Errorf("its manifests have more than %d documents", maxDocuments)
+	if Documents(rel) > MaxDocuments {
+		return fmt.Errorf("its manifests have more than %d documents", MaxDocuments)
 	}
 	var all foreign.Several
 	manifests := strings.Split(rel.Manifest, separator)
@@ -374,8 +374,8 @@ func affordable(rel *release.Release) error {
 // separator is between the documents of a manifest.
 const separator = "\n---"
 
-// documentsOf returns how many documents the manifests of a record have at most.
-func documentsOf(rel *release.Release) int {
+// Documents returns how many documents the manifests of a record have at most.
+func Documents(rel *release.Release) int {
 	documents := documentsIn(rel.Manifest)
 	for _, hook := range rel.Hooks {
 		documents += documentsIn(hook.Manifest)

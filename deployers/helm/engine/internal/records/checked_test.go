@@ -133,7 +133,7 @@ func TestManifestsOfARecordAreAffordable(t *testing.T) {
 // TestDocumentsOfARecordAreCounted reads records of very many small documents, each of which becomes a tree of its own.
 func TestDocumentsOfARecordAreCounted(t *testing.T) {
 	const document = "\n---\na: 1"
-	hooks := make([]*release.Hook, maxDocuments+1)
+	hooks := make([]*release.Hook, MaxDocuments+1)
 	for i := range hooks {
 		hooks[i] = &release.Hook{Manifest: "a: 1"}
 	}
@@ -141,12 +141,12 @@ func TestDocumentsOfARecordAreCounted(t *testing.T) {
 		rel        release.Release
 		isReadable bool
 	}{
-		"as many as may be":   {release.Release{Manifest: strings.Repeat(document, maxDocuments)}, true},
-		"one more":            {release.Release{Manifest: strings.Repeat(document, maxDocuments+1)}, false},
+		"as many as may be":   {release.Release{Manifest: strings.Repeat(document, MaxDocuments)}, true},
+		"one more":            {release.Release{Manifest: strings.Repeat(document, MaxDocuments+1)}, false},
 		"millions":            {release.Release{Manifest: strings.Repeat(document, 2_400_000)}, false},
 		"hooks":               {release.Release{Hooks: hooks}, false},
-		"hooks and manifests": {release.Release{Manifest: strings.Repeat(document, maxDocuments), Hooks: hooks[:1]}, false},
-		"a hook of many":      {release.Release{Hooks: []*release.Hook{{Manifest: strings.Repeat(document, maxDocuments+1)}}}, false},
+		"hooks and manifests": {release.Release{Manifest: strings.Repeat(document, MaxDocuments), Hooks: hooks[:1]}, false},
+		"a hook of many":      {release.Release{Hooks: []*release.Hook{{Manifest: strings.Repeat(document, MaxDocuments+1)}}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.rel.Info = &release.Info{Status: release.StatusFailed}
@@ -167,10 +167,10 @@ func TestDocumentsOfARecordAreCounted(t *testing.T) {
 
 func TestDocumentsOfAReleaseAreCountedTogether(t *testing.T) {
 	text, err := json.Marshal(release.Release{
-		Info: &release.Info{Status: release.StatusFailed}, Manifest: strings.Repeat("\n---\na: 1", maxDocuments),
+		Info: &release.Info{Status: release.StatusFailed}, Manifest: strings.Repeat("\n---\na: 1", MaxDocuments),
 	})
 	require.NoError(t, err)
-	all := slices.Repeat([]stored{{name: "one", packed: packed(t, string(text))}}, maxAllDocuments/maxDocuments)
+	all := slices.Repeat([]stored{{name: "one", packed: packed(t, string(text))}}, maxAllDocuments/MaxDocuments)
 
 	_, _, err = checked{kept: inSecrets{}}.readAll(all, maxRecords)
 	require.NoError(t, err)
@@ -199,7 +199,7 @@ func TestOfAReleaseSoManyRevisionsAreRead(t *testing.T) {
 	require.ErrorIs(t, err, ErrUnreadable)
 	require.EqualError(t, err, "helm release hello has 30000 records, more than 1000; delete the oldest Secrets with the labels owner=helm and name=hello, and set maxHistory")
 
-	storage.kept = listed{count: maxRevisions}
+	storage.kept = listed{count: MaxRevisions}
 	_, err = storage.Query(ofRelease)
 	require.ErrorContains(t, err, "it is no JSON of a release", "the first one is read")
 }
