@@ -64,16 +64,19 @@ func locate(
 
 // attemptedIn returns the objects of the revisions that a condition selects. What cannot be read was never applied either.
 func attemptedIn(revisions []*engine.Release, selects func(*engine.Release) bool) []managedresource.ManagedResourceStatus {
-	var attempted []managedresource.ManagedResourceStatus
-	for _, revision := range revisions {
-		if !selects(revision) {
-			continue
+	return resources.Distinct(func(yield func(managedresource.ManagedResourceStatus) bool) {
+		for _, revision := range revisions {
+			if !selects(revision) {
+				continue
+			}
+			objects, _ := objectsOf(revision)
+			for _, object := range objects {
+				if !yield(object) {
+					return
+				}
+			}
 		}
-		if objects, err := objectsOf(revision); err == nil {
-			attempted = resources.Union(attempted, objects)
-		}
-	}
-	return attempted
+	})
 }
 
 // removeLeftovers deletes what earlier attempts and jobs put on the target and the release does not have: Helm compares with the last revision

@@ -6,8 +6,8 @@ package helm
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,6 +28,9 @@ func (j *job) readValues(ctx context.Context) (resources.Progress, error) {
 		return resources.Progress{}, misconfigured(j.item, fmt.Errorf("spec.config.%w", err))
 	}
 	sources, secret, err := valuesSources(ctx, j.options.Live, j.item.DeployItem.Namespace, j.config.ValuesFrom)
+	if tooMuch, ok := errors.AsType[valuesTooLarge](err); ok {
+		return resources.Progress{}, misconfigured(j.item, fmt.Errorf("spec.config.%w", tooMuch))
+	}
 	if err != nil {
 		return resources.Progress{}, err
 	}
@@ -45,20 +48,27 @@ func (j *job) readValues(ctx context.Context) (resources.Progress, error) {
 	return resources.Progress{}, nil
 }
 
-// valuesSources reads what valuesFrom refers to, each object once. secret are those of the sources that came from Secrets.
+// valuesTooLarge is an error about objects that have more together than values may, whichever of their keys are named.
+type valuesTooLarge struct{ error }
+
+// valuesSources reads what valuesFrom refers to, each object once and none beyond the limit. secret are those of the sources that came from Secrets.
 func valuesSources(
 	ctx context.Context, live client.Reader, namespace string, refs []helmv1alpha1.ValuesReference,
 ) (sources, secret []engine.ValuesSource, err error) {
 	type object struct{ kind, name string }
-	read := map[object]map[string][]byte{}
+	read, size := map[object]map[string][]byte{}, 0
 	for i, ref := range refs {
 		of, key := object{ref.Kind, ref.Name}, cmp.Or(ref.ValuesKey, helmv1alpha1.DefaultValuesKey)
 		data, isRead := read[of]
 		if !isRead {
-			if data, err = valuesIn(ctx, live, namespace, ref); err != nil {
+			var more int
+			if data, more, err = valuesIn(ctx, live, namespace, ref, keysOf(refs, ref)); err != nil {
 				return nil, nil, err
 			}
-			read[of] = data
+			if err := engine.AffordValues(size + more); err != nil {
+				return nil, nil, valuesTooLarge{fmt.Errorf("valuesFrom[%d]: %s %s/%s: %w", i, ref.Kind, namespace, ref.Name, err)}
+			}
+			read[of], size = data, size+more
 		}
 		content, found := data[key]
 		at := fmt.Sprintf("valuesFrom[%d]: key %s of %s %s/%s", i, key, ref.Kind, namespace, ref.Name)
@@ -78,29 +88,48 @@ func valuesSources(
 	return sources, secret, nil
 }
 
-// valuesIn returns the content of an object of the item's namespace, nothing when there is no such object.
-func valuesIn(ctx context.Context, live client.Reader, namespace string, ref helmv1alpha1.ValuesReference) (map[string][]byte, error) {
+// keysOf returns the keys that references name in the object of one of them.
+func keysOf(refs []helmv1alpha1.ValuesReference, of helmv1alpha1.ValuesReference) map[string]bool {
+	keys := map[string]bool{}
+	for _, ref := range refs {
+		if ref.Kind == of.Kind && ref.Name == of.Name {
+			keys[cmp.Or(ref.ValuesKey, helmv1alpha1.DefaultValuesKey)] = true
+		}
+	}
+	return keys
+}
+
+// valuesIn returns the content of some keys of an object of the item's namespace, nothing when there is no such object, and the size of all its keys.
+func valuesIn(
+	ctx context.Context, live client.Reader, namespace string, ref helmv1alpha1.ValuesReference, keys map[string]bool,
+) (data map[string][]byte, size int, err error) {
 	if live == nil {
-		return nil, kit.Stall("ReadValues", "NotSupported", "valuesFrom: this deployer reads no Secrets and ConfigMaps; use values")
+		return nil, 0, kit.Stall("ReadValues", "NotSupported", "valuesFrom: this deployer reads no Secrets and ConfigMaps; use values")
 	}
 	key := client.ObjectKey{Namespace: namespace, Name: ref.Name}
-	var data map[string][]byte
-	var err error
+	data = map[string][]byte{}
 	if ref.Kind == helmv1alpha1.SecretValues {
 		secret := &corev1.Secret{}
 		err = live.Get(ctx, key, secret)
-		data = secret.Data
+		size = keep(data, keys, secret.Data)
 	} else {
 		configMap := &corev1.ConfigMap{}
 		err = live.Get(ctx, key, configMap)
-		data = map[string][]byte{}
-		for name, content := range configMap.Data {
-			data[name] = []byte(content)
-		}
-		maps.Copy(data, configMap.BinaryData)
+		size = keep(data, keys, configMap.Data) + keep(data, keys, configMap.BinaryData)
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("valuesFrom: %s %s: %w", ref.Kind, key, err)
+		return nil, 0, fmt.Errorf("valuesFrom: %s %s: %w", ref.Kind, key, err)
 	}
-	return data, nil
+	return data, size, nil
+}
+
+// keep adds the content of some keys to data, and returns the size of all.
+func keep[T string | []byte](data map[string][]byte, keys map[string]bool, found map[string]T) (size int) {
+	for key, content := range found {
+		size += len(key) + len(content)
+		if keys[key] {
+			data[key] = []byte(content)
+		}
+	}
+	return size
 }

@@ -4,6 +4,7 @@
 package resources
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
@@ -27,6 +28,18 @@ func Orphans(known, current []managedresource.ManagedResourceStatus) []managedre
 // Union returns the first resources and those of the second that are not among them.
 func Union(first, second []managedresource.ManagedResourceStatus) []managedresource.ManagedResourceStatus {
 	return append(slices.Clone(first), Orphans(second, first)...)
+}
+
+// Distinct returns resources without those whose identity one before them has.
+func Distinct(all iter.Seq[managedresource.ManagedResourceStatus]) []managedresource.ManagedResourceStatus {
+	known := map[objects.Identity]bool{}
+	var distinct []managedresource.ManagedResourceStatus
+	for one := range all {
+		if identity := objects.IdentityOf(one.Resource); !known[identity] {
+			known[identity], distinct = true, append(distinct, one)
+		}
+	}
+	return distinct
 }
 
 // Stays reports whether a policy says that an object is never deleted.

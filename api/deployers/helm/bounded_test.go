@@ -36,3 +36,17 @@ func TestFewProblemsOfAConfigurationAreNamed(t *testing.T) {
 		})
 	}
 }
+
+func TestFiltersOfTestsAreFew(t *testing.T) {
+	for count, isRefused := range map[int]bool{v1alpha1.MaxTestFilters: false, v1alpha1.MaxTestFilters + 1: true} {
+		filters := make([]v1alpha1.TestFilter, count)
+		for i := range filters {
+			filters[i].Name = "a"
+		}
+
+		err := helm.Validate(&v1alpha1.ProviderConfiguration{Test: &v1alpha1.Test{Filters: filters}})
+
+		const problem = "test.filters: has 101 entries, more than 100; name only the tests to run, or only those to leave out"
+		assert.Equal(t, isRefused, strings.Contains(err.Error(), problem), "%v", err)
+	}
+}

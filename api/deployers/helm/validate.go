@@ -84,7 +84,7 @@ func validateValuesFrom(references []v1alpha1.ValuesReference) []error {
 
 func validateMaxHistory(limit *int) error {
 	if limit != nil && *limit < 0 {
-		return errors.New("maxHistory: is less than 0; set it to 0, which means no limit, or more")
+		return errors.New("maxHistory: is less than 0; set it to 0, which means 1000, or more")
 	}
 	return nil
 }

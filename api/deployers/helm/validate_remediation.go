@@ -50,6 +50,10 @@ func validateTest(config *v1alpha1.ProviderConfiguration) []error {
 	if test.Enable && !config.IsHelmDeployment() {
 		errs = append(errs, errors.New("test.enable: needs a Helm release; remove helmDeployment: false, or do not enable tests"))
 	}
+	if len(test.Filters) > v1alpha1.MaxTestFilters {
+		errs = append(errs, fmt.Errorf("test.filters: has %d entries, more than %d; name only the tests to run, or only those to leave out",
+			len(test.Filters), v1alpha1.MaxTestFilters))
+	}
 	return append(errs, bounded.In(len(test.Filters), func(i int) []error {
 		return []error{require(fmt.Sprintf("test.filters[%d].name", i), test.Filters[i].Name)}
 	})...)

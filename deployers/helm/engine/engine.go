@@ -127,7 +127,7 @@ type Request struct {
 	Secrets []string
 	// Labels are kept with the release, see Release.Labels.
 	Labels map[string]string
-	// MaxHistory is how many revisions Upgrade leaves recorded, 0 meaning all; nil means 10.
+	// MaxHistory is how many revisions Upgrade leaves recorded, 0 meaning as many as are read; nil means 10.
 	MaxHistory *int
 	// Metadata is set on the objects of the release.
 	Metadata rendering.Metadata
@@ -242,10 +242,7 @@ func (e *Engine) Upgrade(ctx context.Context, request Request) (*Release, error)
 		upgrade := action.NewUpgrade(op.Configuration)
 		upgrade.Namespace = request.Namespace
 		upgrade.Labels = request.Labels
-		upgrade.MaxHistory = maxHistory
-		if request.MaxHistory != nil {
-			upgrade.MaxHistory = *request.MaxHistory
-		}
+		upgrade.MaxHistory = request.maxHistory()
 		// The values of the item are all there is: without this, empty values would mean those of the last revision.
 		upgrade.ResetValues = true
 		upgrade.Atomic, upgrade.Wait, upgrade.Force = request.Atomic, request.Wait, request.Force

@@ -25,6 +25,7 @@ import (
 	helmtime "helm.sh/helm/v3/pkg/time"
 	"k8s.io/client-go/rest"
 
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -338,4 +339,11 @@ func TestChartsBeyondTheirMemoryAreAtFault(t *testing.T) {
 	chart, err := e.Load(t.Context(), "n", packed(t, map[string]string{"Chart.yaml": plainChart}))
 	require.NoError(t, err, "others go on")
 	assert.Equal(t, "a", chart.Name)
+}
+
+func TestNoRevisionsAreKeptThatAreNotRead(t *testing.T) {
+	for _, tt := range []struct{ wanted, kept int }{{0, records.MaxRevisions}, {1, 1}, {records.MaxRevisions + 1, records.MaxRevisions}} {
+		assert.Equal(t, tt.kept, Request{MaxHistory: &tt.wanted}.maxHistory())
+	}
+	assert.Equal(t, maxHistory, Request{}.maxHistory())
 }

@@ -45,10 +45,13 @@ func firstOf(errs ...error) error {
 	return nil
 }
 
-// maxHistory is how many revisions an operation leaves recorded.
+// maxHistory is how many revisions an operation leaves recorded. With more than are read nobody could work on the release any more.
 func (r Request) maxHistory() int {
-	if r.MaxHistory == nil {
+	switch {
+	case r.MaxHistory == nil:
 		return maxHistory
+	case *r.MaxHistory == 0 || *r.MaxHistory > records.MaxRevisions:
+		return records.MaxRevisions
 	}
 	return *r.MaxHistory
 }

@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -45,16 +46,17 @@ type TestFilter struct {
 func Selected(tests []TestRun, filters []TestFilter) []TestRun {
 	only, without := names(filters)
 	return slices.DeleteFunc(slices.Clone(tests), func(test TestRun) bool {
-		return slices.Contains(without, test.Name) || len(only) > 0 && !slices.Contains(only, test.Name)
+		return without[test.Name] || len(only) > 0 && !only[test.Name]
 	})
 }
 
-func names(filters []TestFilter) (only, without []string) {
+func names(filters []TestFilter) (only, without map[string]bool) {
+	only, without = map[string]bool{}, map[string]bool{}
 	for _, filter := range filters {
 		if filter.Exclude {
-			without = append(without, filter.Name)
+			without[filter.Name] = true
 		} else {
-			only = append(only, filter.Name)
+			only[filter.Name] = true
 		}
 	}
 	return only, without
@@ -68,7 +70,8 @@ func (e *Engine) Test(ctx context.Context, request Request, filters []TestFilter
 		test := action.NewReleaseTesting(op.Configuration)
 		test.Timeout = request.budget(ctx)
 		only, without := names(filters)
-		test.Filters[action.IncludeNameFilter], test.Filters[action.ExcludeNameFilter] = only, without
+		test.Filters[action.IncludeNameFilter] = slices.Collect(maps.Keys(only))
+		test.Filters[action.ExcludeNameFilter] = slices.Collect(maps.Keys(without))
 		return test.Run(request.Name)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,6 +110,29 @@ func TestMergeValuesRefusesWithoutShowing(t *testing.T) {
 			assert.NotContains(t, err.Error(), "secret")
 		})
 	}
+}
+
+func TestMergeValuesCountsTheEntriesOfAllFiles(t *testing.T) {
+	list := "[" + strings.Repeat("1,", maxValues/2-2) + "1]" // with its key half of what may be
+	sources := []ValuesSource{{Name: "first", Content: []byte("a: " + list)}, {Name: "second", Content: []byte("b: " + list)}}
+
+	merged, err := MergeValues(sources, nil)
+
+	require.NoError(t, err)
+	assert.Equal(t, maxValues, entriesIn(merged))
+
+	_, err = MergeValues(append(sources, ValuesSource{Name: "third", Content: []byte("{c: [{d: 1}]}")}), nil)
+	require.EqualError(t, err, "third: all files with values together have more than 250000 entries; leave out what is not needed")
+}
+
+func TestMergeValuesCountsTheAliasesOfAllFiles(t *testing.T) {
+	source := ValuesSource{Name: "file", Content: []byte("a: &a [" + strings.Repeat("1,", 300) + "1]\nb: [" + strings.Repeat("*a,", 60) + "*a]\n")}
+
+	_, err := MergeValues([]ValuesSource{source, source}, nil)
+	require.NoError(t, err)
+
+	_, err = MergeValues(slices.Repeat([]ValuesSource{source}, 20), nil)
+	require.EqualError(t, err, "file: stands for more than can be afforded; resolve its aliases")
 }
 
 // bombOf is YAML that stands for far more than it is.

@@ -9,6 +9,9 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
+// MaxTestFilters is how many filters of tests a configuration may have.
+const MaxTestFilters = 100
+
 // Test says whether and how the tests of a chart run, see https://helm.sh/docs/topics/chart_tests.
 type Test struct {
 	// enable runs the tests. A revision whose tests have passed is not tested again.
@@ -17,7 +20,7 @@ type Test struct {
 	Timeout *v1alpha1.Duration `json:"timeout,omitempty"`
 	// ignoreFailures lets the job succeed also when tests fail.
 	IgnoreFailures bool `json:"ignoreFailures,omitempty"`
-	// filters select tests; empty means all.
+	// filters select tests, at most 100; empty means all.
 	Filters []TestFilter `json:"filters,omitempty"`
 }
 

@@ -46,8 +46,8 @@ type ProviderConfiguration struct {
 	HelmDeployment *bool `json:"helmDeployment,omitempty"`
 	// helmDeploymentConfig holds settings of the Helm operations.
 	HelmDeploymentConfig *HelmDeploymentConfiguration `json:"helmDeploymentConfig,omitempty"`
-	// maxHistory is how many revisions of the release stay recorded on the target; 0 means all. Unset means 10. It is an addition to the
-	// API of Gardener Landscaper, as in a HelmRelease.
+	// maxHistory is how many revisions of the release stay recorded on the target, 1000 at most; 0 means as many. Unset means 10. It is an
+	// addition to the API of Gardener Landscaper, as in a HelmRelease.
 	MaxHistory *int `json:"maxHistory,omitempty"`
 	// commonMetadata is set on all objects of the chart except hooks and the definitions in its crds directory. It is an addition to the
 	// API of Gardener Landscaper, as in a HelmRelease.

@@ -18,6 +18,7 @@ import (
 	helmchart "helm.sh/helm/v3/pkg/chart"
 
 	"github.com/flux-landscaper/flux-landscaper/confined"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
 )
 
 func TestTreesComeOverAsTheyAre(t *testing.T) {
@@ -80,4 +81,19 @@ func TestWhoIsToBlameForTheEndOfATask(t *testing.T) {
 func TestLookupsHaveATime(t *testing.T) {
 	assert.Equal(t, lookupsTime, limitsOf(confined.Limits{}).Answers, "much less than other programs have")
 	assert.Equal(t, time.Second, limitsOf(confined.Limits{Answers: time.Second}).Answers)
+}
+
+func TestAChartMakesNoMoreObjectsThanAreReadFromItsRecord(t *testing.T) {
+	for objects, isRefused := range map[int]bool{records.MaxDocuments: false, records.MaxDocuments + 1: true} {
+		w := &worker{parent: &confined.Parent{}, product: &Product{}}
+
+		err := w.keepRevision(&helmchart.Chart{}, nil, strings.Repeat("---\n# Source: a\na: 1\n", objects))
+
+		if isRefused {
+			require.ErrorIs(t, err, ErrUnaffordable)
+			require.ErrorContains(t, err, "it makes more than 20000 objects; split it")
+		} else {
+			require.NoError(t, err)
+		}
+	}
 }

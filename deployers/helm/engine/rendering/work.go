@@ -23,6 +23,7 @@ import (
 	"helm.sh/helm/v3/pkg/releaseutil"
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 )
 
@@ -214,6 +215,9 @@ func (w *worker) release(chart *helmchart.Chart) error {
 // keepRevision makes a revision the product of the task, if the parent can afford to parse it.
 func (w *worker) keepRevision(chart *helmchart.Chart, hooks []*release.Hook, manifest string) (err error) {
 	w.parent.Begin("manifest of the chart")
+	if records.Documents(&release.Release{Manifest: manifest, Hooks: hooks}) > records.MaxDocuments {
+		return fmt.Errorf("%w: it makes more than %d objects; split it", ErrUnaffordable, records.MaxDocuments)
+	}
 	var all foreign.Several // the parent holds them together
 	for _, document := range slices.Concat(slices.Collect(maps.Values(releaseutil.SplitManifests(manifest))), manifestsOf(hooks)) {
 		if err := all.Afford([]byte(document)); errors.Is(err, foreign.ErrTooMuch) {

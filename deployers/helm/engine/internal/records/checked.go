@@ -34,6 +34,12 @@ import (
 const (
 	maxRecord  = 64 << 20
 	maxRecords = 128 << 20
+	// MaxRevisions is how many records of a release are read.
+	MaxRevisions = 1000
+	// MaxDocuments is how many documents the manifests of a record may have, those of hooks included, and maxAllDocuments those of all records of a
+	// release: each becomes a tree of its own.
+	MaxDocuments    = 20_000
+	maxAllDocuments = 10 * MaxDocuments
 	// objectCost is what an empty object takes, of those in a record a hook most; valueCost is what any other value takes in a list or a map.
 	objectCost = 256
 	valueCost  = 64
@@ -139,6 +145,10 @@ func (c checked) Query(wanted map[string]string) ([]*release.Release, error) {
 		if len(all) == 0 {
 			return nil, driver.ErrReleaseNotFound
 		}
+		if name := wanted["name"]; name != "" && len(all) > MaxRevisions {
+			return nil, unreadable{fmt.Errorf("helm release %s has %d records, more than %d; delete the oldest %ss with the labels %s=%s and name=%s, and set "+
+				"maxHistory", name, len(all), MaxRevisions, c.kept.kind(), Owner, ByHelm, name)}
+		}
 		return all, nil
 	})
 }
@@ -178,10 +188,14 @@ func (c checked) readWithRoom(limit int, get func(context.Context) ([]stored, er
 // readAll reads records, and returns what they cost. With an error it returns those before the one that cannot be read, and what they cost with that.
 func (c checked) readAll(all []stored, limit int) (found []*release.Release, spent int, err error) {
 	found = make([]*release.Release, 0, len(all))
+	documents := 0
 	for _, one := range all {
 		rel, err := c.read(one, limit, &spent)
 		if err != nil {
 			return found, spent, err
+		}
+		if documents += Documents(rel); documents > maxAllDocuments {
+			return found, spent, c.about(one, fmt.Errorf("with the other records of the release it has more than %d documents", maxAllDocuments))
 		}
 		rel.Labels = one.labels
 		found = append(found, rel)
@@ -230,6 +244,12 @@ func (c checked) about(one stored, err error) error {
 
 // ErrUnreadable says that a record is none, or takes too much.
 var ErrUnreadable = errors.New("no record of a Helm release that can be read")
+
+// unreadable is ErrUnreadable in words of its own.
+type unreadable struct{ error }
+
+// Is reports whether errors of this type are to be found as another one.
+func (unreadable) Is(target error) bool { return target == ErrUnreadable }
 
 var errRecordTooLarge = fmt.Errorf("the records of a release unpack to more than %d MiB each or %d MiB together", maxRecord>>20, maxRecords>>20)
 
@@ -335,8 +355,11 @@ func unpack(packed []byte) (io.Reader, error) {
 
 // affordable refuses a record whose manifests stand for more than this process can hold: Helm parses them without limit.
 func affordable(rel *release.Release) error {
+	if Documents(rel) > MaxDocuments {
+		return fmt.Errorf("its manifests have more than %d documents", MaxDocuments)
+	}
 	var all foreign.Several
-	manifests := strings.Split(rel.Manifest, "\n---")
+	manifests := strings.Split(rel.Manifest, separator)
 	for _, hook := range rel.Hooks {
 		manifests = append(manifests, hook.Manifest)
 	}
@@ -346,6 +369,27 @@ func affordable(rel *release.Release) error {
 		}
 	}
 	return nil
+}
+
+// separator is between the documents of a manifest.
+const separator = "\n---"
+
+// Documents returns how many documents the manifests of a record have at most.
+func Documents(rel *release.Release) int {
+	documents := documentsIn(rel.Manifest)
+	for _, hook := range rel.Hooks {
+		documents += documentsIn(hook.Manifest)
+	}
+	return documents
+}
+
+// documentsIn returns how many documents a manifest has at most.
+func documentsIn(manifest string) int {
+	text := strings.TrimSpace(manifest)
+	if text == "" {
+		return 0
+	}
+	return strings.Count(text, separator) + 1
 }
 
 // costly reads JSON until that costs too much.
