@@ -28,9 +28,6 @@ const mostUnpacked = 64 << 20
 // unpacking has room for two compressed Executions at a time, of two namespaces: one namespace gets no more than half of it.
 var unpacking = memory.NewRoom(3*mostUnpacked, mostUnpacked)
 
-// compressed is what only an object with compressed templates has.
-var compressed = []byte(`"deployItemsCompressed"`)
-
 // Handle admits or refuses. It refuses with code 403, and warns of fields that have no effect in what it admits.
 func (j judge) Handle(ctx context.Context, request admission.Request) admission.Response {
 	object, old := request.Object.Raw, request.OldObject.Raw
@@ -38,7 +35,7 @@ func (j judge) Handle(ctx context.Context, request admission.Request) admission.
 	if judged == nil {
 		return admission.Allowed("")
 	}
-	if bytes.Contains(object, compressed) {
+	if isCompressed(object) {
 		claim := unpacking.Claim(request.Namespace)
 		defer claim.End()
 		if !claim.Wait(ctx, mostUnpacked) {
@@ -56,6 +53,17 @@ func (j judge) Handle(ctx context.Context, request admission.Request) admission.
 		return admission.Allowed("")
 	}
 	return admission.Allowed("").WithWarnings(j.kind.ignored(object)...)
+}
+
+// isCompressed reports whether an object has compressed templates, however its keys are written.
+func isCompressed(object []byte) bool {
+	var read struct {
+		Spec struct {
+			Compressed json.RawMessage `json:"deployItemsCompressed"`
+		} `json:"spec"`
+	}
+	_ = json.Unmarshal(object, &read) // what cannot be read is refused by its rule, unpacked by nobody
+	return len(read.Spec.Compressed) > 0
 }
 
 // outline is what decides whether a change has to be judged.

@@ -56,15 +56,17 @@ func TestCompressedExecutionsWaitForTheirNamespaceAlone(t *testing.T) {
 	claim := unpacking.Claim("hostile")
 	defer claim.End()
 	require.True(t, claim.Fits(mostUnpacked))
-	create := func(ctx context.Context, namespace string) admission.Response {
+	create := func(ctx context.Context, namespace, key string) admission.Response {
 		return judge{kindOf(t, "executions")}.Handle(ctx, admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
-			Namespace: namespace, Object: runtime.RawExtension{Raw: []byte(`{"spec":{"deployItemsCompressed":"H4sI"}}`)},
+			Namespace: namespace, Object: runtime.RawExtension{Raw: []byte(`{"spec":{"` + key + `":"H4sI"}}`)},
 		}})
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	assert.Equal(t, int32(http.StatusServiceUnavailable), create(ended, "hostile").Result.Code)
-	assert.Equal(t, int32(http.StatusForbidden), create(t.Context(), "calm").Result.Code)
+	for _, key := range []string{"deployItemsCompressed", `deployItemsCompresse\u0064`} {
+		assert.Equal(t, int32(http.StatusServiceUnavailable), create(ended, "hostile", key).Result.Code, key)
+		assert.Equal(t, int32(http.StatusForbidden), create(t.Context(), "calm", key).Result.Code, key)
+	}
 }
 
 // TestUpdatesThatAreLetThrough is for API servers that know no match conditions.

@@ -73,9 +73,11 @@ func New(options Options) *Reconciler { return &Reconciler{options: options} }
 func (r *Reconciler) Server(port int) webhook.Server {
 	server := webhook.NewServer(webhook.Options{Port: port, TLSOpts: []func(*tls.Config){func(c *tls.Config) {
 		c.MinVersion, c.GetCertificate = tls.VersionTLS12, r.serve
+		c.NextProtos = []string{"http/1.1"} // HTTP/2 keeps what arrives before anybody has room for it
 	}}})
+	bodies := newBodies()
 	for _, kind := range r.options.Kinds {
-		server.Register(kind.path(), &admission.Webhook{Handler: judge{kind}, RecoverPanic: new(true)})
+		server.Register(kind.path(), bounded{bodies, bodyTime, &admission.Webhook{Handler: judge{kind}, RecoverPanic: new(true)}})
 	}
 	server.Register("/healthz", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "Ok") }))
 	r.answers = server.StartedChecker()

@@ -41,6 +41,9 @@ const (
 	ociArtifact    = "application/vnd.oci.artifact.manifest.v1+json"
 )
 
+// maxMediaType is how many bytes a media type may have, as RFC 6838 says for both of its names: that of an answer is remembered.
+const maxMediaType = 255
+
 // maxElements bounds the commas of a manifest: a few bytes of JSON can ask for fifty times their memory.
 const maxElements = 100_000
 

@@ -198,6 +198,44 @@ func TestRegistriesWithoutHead(t *testing.T) {
 	}
 }
 
+// A registry makes up media types, which would be remembered for each tag.
+func TestALongMediaTypeIsNoAnswer(t *testing.T) {
+	for name, resolve := range map[string]func(c *Client, ref string) error{
+		"tag": func(c *Client, ref string) error {
+			_, err := c.Resolve(ctx, ref, keychain.Credentials{})
+			return err
+		},
+		"manifest": func(c *Client, ref string) error {
+			_, err := c.Manifest(ctx, ref, keychain.Credentials{})
+			return err
+		},
+		"blob": func(c *Client, ref string) error {
+			_, err := c.OpenBlob(ctx, strings.Replace(ref, ":1.0.0", "@"+string(digest.FromString("{}")), 1), -1, 0, keychain.Credentials{})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, c := registry.Start(t, registry.Options{}), newClient(t, nil)
+			r.Break(registry.Reads(func(_ *registry.Registry, w http.ResponseWriter, _ *http.Request) bool {
+				w.Header().Set("Content-Type", "application/"+strings.Repeat("a", maxMediaType))
+				w.Header().Set("Docker-Content-Digest", string(digest.FromString("{}")))
+				w.Header().Set("Content-Length", "2")
+				_, _ = w.Write([]byte("{}"))
+				return true
+			}))
+			ref := r.Ref("shop", "1.0.0")
+			err := resolve(c, ref)
+			require.ErrorIs(t, err, ErrInvalid)
+			require.ErrorContains(t, err, "media type of more than 255 bytes")
+			require.Less(t, len(err.Error()), 500)
+			target, err := c.registries.locate(ref, keychain.Credentials{}, true)
+			require.NoError(t, err)
+			_, known := c.cache.lastAnswer(target)
+			require.False(t, known)
+		})
+	}
+}
+
 func TestBlobByDigest(t *testing.T) {
 	r := registry.Start(t, registry.Options{})
 	ref, _ := r.Push(t, "component", "1.0.0", layer("x/descriptor", "descriptor"), layer("x/blob", "local blob"))

@@ -6,6 +6,7 @@ package oci
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -100,9 +101,9 @@ func ask(ctx context.Context, t target, as question) (target, ocispec.Descriptor
 func (r *registries) head(ctx context.Context, t target, what part) (ocispec.Descriptor, error) {
 	asked := r.repository(t)
 	if what == layerPart {
-		return asked.Blobs().Resolve(ctx, t.at.Reference)
+		return t.described(asked.Blobs().Resolve(ctx, t.at.Reference))
 	}
-	found, err := asked.Resolve(ctx, t.at.Reference)
+	found, err := t.described(asked.Resolve(ctx, t.at.Reference))
 	if err == nil || ctx.Err() != nil || refused(err) || notLoggedIn(err) || down(err) {
 		return found, err
 	}
@@ -110,7 +111,16 @@ func (r *registries) head(ctx context.Context, t target, what part) (ocispec.Des
 	if again != nil {
 		return found, err
 	}
-	return byGet, content.Close()
+	return t.described(byGet, content.Close())
+}
+
+// described returns what a registry said t is, unless that is too long to be remembered.
+func (t target) described(found ocispec.Descriptor, err error) (ocispec.Descriptor, error) {
+	if err == nil && len(found.MediaType) > maxMediaType {
+		problem := fmt.Sprintf("the registry gives it a media type of more than %d bytes", maxMediaType)
+		return ocispec.Descriptor{}, invalid(t.written, problem, "push the artifact anew with a shorter one, or check what answers at the registry's address")
+	}
+	return found, err
 }
 
 // grant is the key of what the registry said to this login about this reference.

@@ -70,7 +70,9 @@ func (k *cache) readReference(ctx context.Context, t target) (found ocispec.Desc
 			return transport.Fatal(err)
 		}
 		defer func() { _ = body.Close() }()
-		found = d
+		if found, err = t.described(d, nil); err != nil {
+			return transport.Fatal(err)
+		}
 		if t.acceptable(d, k.registries.options.MaxManifest, manifestPart) != nil {
 			return nil
 		}

@@ -27,6 +27,8 @@ const (
 	saltBytes = 32
 	// maxFact bounds what is read from a file that somebody may have exchanged.
 	maxFact = 4096
+	// maxValue is how many bytes a value may have; with its seal it is a fact that can be read.
+	maxValue = 4000
 )
 
 // Ledger remembers values under keys of which nothing can be seen on disk. It is safe for concurrent use by one process.
@@ -78,7 +80,7 @@ func (l *Ledger) loadSalt() error {
 	return nil
 }
 
-// adopt lists what an earlier process left, in the order of its last use, and removes what it did not finish.
+// adopt lists what an earlier process left, in the order of its last use, and removes what it did not finish and what is no fact.
 func (l *Ledger) adopt() error {
 	files, err := os.ReadDir(l.folder())
 	if err != nil {
@@ -93,7 +95,7 @@ func (l *Ledger) adopt() error {
 		info, err := file.Info()
 		switch {
 		case err != nil:
-		case strings.HasPrefix(file.Name(), tempName):
+		case strings.HasPrefix(file.Name(), tempName), info.Size() > maxFact:
 			_ = os.Remove(filepath.Join(l.folder(), file.Name()))
 		case len(file.Name()) == 2*sha256.Size:
 			found = append(found, leftover{file.Name(), info.ModTime()})
@@ -136,8 +138,12 @@ func (l *Ledger) Get(key ...string) (string, bool) {
 	return f.value, true
 }
 
-// Set remembers the value, of at most 4000 bytes, for the key.
+// Set remembers the value for the key. A value of more than 4000 bytes is not remembered, and no former one either.
 func (l *Ledger) Set(value string, key ...string) {
+	if len(value) > maxValue {
+		l.Delete(key...)
+		return
+	}
 	name := l.name(key)
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -151,3 +151,23 @@ func TestConcurrentFacts(t *testing.T) {
 	group.Wait()
 	require.LessOrEqual(t, len(l.facts), 5)
 }
+
+func TestALongValueIsNotKept(t *testing.T) {
+	dir := t.TempDir()
+	l := ledger(t, dir, 3)
+	l.Set(strings.Repeat("a", maxValue), "longest")
+	l.Set("before", "long")
+	l.Set(strings.Repeat("a", maxValue+1), "long")
+	for _, l := range []*Ledger{l, ledger(t, dir, 3)} {
+		requireFact(t, l, strings.Repeat("a", maxValue), "longest")
+		requireNone(t, l, "long")
+	}
+	require.Len(t, files(t, l.folder()), 1)
+}
+
+func TestLongFactsOfEarlierProcessesAreRemoved(t *testing.T) {
+	l := ledger(t, t.TempDir(), 3)
+	require.NoError(t, os.WriteFile(filepath.Join(l.folder(), l.name([]string{"long"})), make([]byte, maxFact+1), 0o600))
+	require.Empty(t, ledger(t, l.dir, 3).facts)
+	require.Empty(t, files(t, l.folder()))
+}

@@ -38,12 +38,11 @@ type Deletion struct {
 type Remains struct {
 	// inst is the Installation that is deleted by force.
 	inst *v1alpha1.Installation
-	// installations below the forced one, parents before children.
-	installations []*v1alpha1.Installation
-	executions    []*v1alpha1.Execution
-	items         []*v1alpha1.DeployItem
-	// leftovers describe the items by name of the DeployItem.
+	// installations below the forced one, parents before children. As of executions and items only outlines are kept: a tree may be as large as it likes.
+	installations, executions, items []*metav1.PartialObjectMetadata
+	// leftovers describe the items by name of the DeployItem; their resources have so many bytes together.
 	leftovers map[string]leftover
+	bytes     int
 }
 
 // Of is what Survey has to find out about an Installation.
@@ -82,7 +81,7 @@ func (d *Deletion) surveyTree(ctx context.Context, top *v1alpha1.Installation, f
 		return err
 	}
 	below := tree{top.UID: {name: top.Name}}
-	for queue := []*v1alpha1.Installation{top}; len(queue) > 0; queue = queue[1:] {
+	for queue := []*metav1.PartialObjectMetadata{outlineOf(top, "Installation")}; len(queue) > 0; queue = queue[1:] {
 		inst := queue[0]
 		if err := d.surveyExecution(ctx, inst, items, below, found); err != nil {
 			return err
@@ -95,7 +94,8 @@ func (d *Deletion) surveyTree(ctx context.Context, top *v1alpha1.Installation, f
 				continue
 			}
 			below[child.UID] = node{above: inst.UID, name: nameBelow(child)}
-			found.installations, queue = append(found.installations, child), append(queue, child)
+			outline := outlineOf(child, "Installation")
+			found.installations, queue = append(found.installations, outline), append(queue, outline)
 		}
 	}
 	return nil
@@ -133,23 +133,36 @@ func (d *Deletion) readOwned(ctx context.Context, owner client.Object, name stri
 }
 
 // surveyExecution adds the Execution of an Installation and its items, of which items has the names.
-func (d *Deletion) surveyExecution(ctx context.Context, inst *v1alpha1.Installation, items map[types.UID][]string, below tree, found *Remains) error {
+func (d *Deletion) surveyExecution(ctx context.Context, inst client.Object, items map[types.UID][]string, below tree, found *Remains) error {
 	execution := &v1alpha1.Execution{}
-	if there, err := d.readOwned(ctx, inst, inst.Name, execution); err != nil || !there {
+	if there, err := d.readOwned(ctx, inst, inst.GetName(), execution); err != nil || !there {
 		return err
 	}
-	found.executions = append(found.executions, execution)
-	path := below.path(inst.UID)
+	found.executions = append(found.executions, outlineOf(execution, "Execution"))
+	path := below.path(inst.GetUID())
 	for _, name := range items[execution.UID] {
 		item := &v1alpha1.DeployItem{}
 		if there, err := d.readOwned(ctx, execution, name, item); err != nil {
 			return err
 		} else if there {
-			found.items = append(found.items, item)
-			found.leftovers[item.Name] = describeLeftover(path, item)
+			found.items = append(found.items, outlineOf(item, "DeployItem"))
+			found.leftovers[item.Name] = found.shorten(describeLeftover(path, item))
 		}
 	}
 	return nil
+}
+
+// outlineOf returns what Dismantle has to know of an object, and shares nothing large with it. A write returns no more than metadata into it.
+func outlineOf(object client.Object, kind string) *metav1.PartialObjectMetadata {
+	outline := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
+		DeletionTimestamp: object.GetDeletionTimestamp(), Finalizers: object.GetFinalizers(), OwnerReferences: object.GetOwnerReferences(),
+	}}
+	if value := object.GetAnnotations()[v1alpha1.DeleteWithoutUninstallAnnotation]; value == "true" {
+		outline.Annotations = map[string]string{v1alpha1.DeleteWithoutUninstallAnnotation: value}
+	}
+	outline.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
+	return outline
 }
 
 // Dismantle takes apart what Survey has found. First nobody is left who would make something again or uninstall it, then the items go, then
@@ -166,7 +179,7 @@ func (d *Deletion) Dismantle(ctx context.Context, found *Remains) error {
 		}
 	}
 	for _, item := range found.items {
-		if err := d.dropItem(ctx, item); err != nil {
+		if err := d.dropItem(ctx, item.DeepCopy()); err != nil {
 			return err
 		}
 	}
@@ -194,7 +207,7 @@ func (d *Deletion) beginDeletion(ctx context.Context, object client.Object, writ
 }
 
 // dropItem deletes an item. The finalizer goes first: no deployer ever sees the item in deletion and uninstalls it.
-func (d *Deletion) dropItem(ctx context.Context, item *v1alpha1.DeployItem) error {
+func (d *Deletion) dropItem(ctx context.Context, item client.Object) error {
 	yes := "true"
 	change := kit.MetadataChange{
 		RemoveFinalizer: v1alpha1.Finalizer, Annotations: map[string]*string{v1alpha1.DeleteWithoutUninstallAnnotation: &yes},

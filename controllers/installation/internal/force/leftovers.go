@@ -93,11 +93,12 @@ func encodeLeftovers(left map[string]leftover) (map[string]string, error) {
 	data, size := map[string]string{}, 0
 	for _, name := range slices.Sorted(maps.Keys(left)) {
 		entry := left[name]
+		if size+entry.bytes() > maxRecord {
+			entry = entry.withoutResources()
+		}
 		raw, err := yaml.Marshal(entry)
 		if err == nil && size+len(raw) > maxRecord {
-			entry.Omitted = fmt.Sprintf("%d resources did not fit", len(entry.Resources))
-			entry.Resources = nil
-			raw, err = yaml.Marshal(entry)
+			raw, err = yaml.Marshal(entry.withoutResources())
 		}
 		if err != nil {
 			return nil, fmt.Errorf("encode what is left of DeployItem %s: %w", name, err)
@@ -106,6 +107,31 @@ func encodeLeftovers(left map[string]leftover) (map[string]string, error) {
 		data[name] = string(raw)
 	}
 	return data, nil
+}
+
+// bytes is how many the resources take in a record at least.
+func (l leftover) bytes() (n int) {
+	for _, r := range l.Resources {
+		n += len("- {}\n") + len(r.APIVersion) + len(r.Kind) + len(r.Namespace) + len(r.Name)
+	}
+	return n
+}
+
+// withoutResources says of the resources, if there are any, only how many there are.
+func (l leftover) withoutResources() leftover {
+	if len(l.Resources) > 0 {
+		l.Omitted, l.Resources = fmt.Sprintf("%d resources did not fit", len(l.Resources)), nil
+	}
+	return l
+}
+
+// shorten leaves out the resources that no record has room for beside those that are known.
+func (t *Remains) shorten(left leftover) leftover {
+	if t.bytes+left.bytes() > maxRecord {
+		return left.withoutResources()
+	}
+	t.bytes += left.bytes()
+	return left
 }
 
 // leftoversName is the name of the record: that of the Installation, with the beginning of its UID, because others of its name may follow.

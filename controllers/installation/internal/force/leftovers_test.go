@@ -4,6 +4,8 @@
 package force
 
 import (
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,12 +14,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture/cluster"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 func TestARecordOfWhatStaysIsOnlyAddedTo(t *testing.T) {
@@ -104,4 +110,40 @@ func TestT01ForceDeleteOfACircleEnds(t *testing.T) {
 			assert.Len(t, found.installations, len(nodes)-1)
 		})
 	}
+}
+
+// TestADeletionByForceKeepsLittleOfWhatItFinds surveys 70 DeployItems of 200 KiB, half of which are resources.
+func TestADeletionByForceKeepsLittleOfWhatItFinds(t *testing.T) {
+	below := func(name string, owner client.Object, kind string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{
+			Namespace: owner.GetNamespace(), Name: name, UID: types.UID("uid-" + name), Finalizers: []string{v1alpha1.Finalizer},
+			Annotations:     map[string]string{"large": strings.Repeat("x", 10<<10)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, v1alpha1.GroupVersion.WithKind(kind))},
+		}
+	}
+	top := fixture.Node("top", "")
+	execution := &v1alpha1.Execution{ObjectMeta: below("top", top, "Installation")}
+	objects := []client.Object{top, execution}
+	for i := range 70 {
+		item := &v1alpha1.DeployItem{ObjectMeta: below(fmt.Sprintf("item-%d", i), execution, "Execution")}
+		item.Spec.Configuration = &runtime.RawExtension{Raw: []byte(`{"text":"` + strings.Repeat("x", 100<<10) + `"}`)}
+		item.Status.ProviderStatus = &runtime.RawExtension{Raw: []byte(`{"managedResources":[{"name":"` + strings.Repeat("x", 100<<10) + `"}]}`)}
+		objects = append(objects, item)
+	}
+	c, found := cluster.With(t, objects...), Of(top)
+	deletion := &Deletion{Client: c, Live: c, Installations: &kit.Consistency{}, Executions: &kit.Consistency{}}
+	require.NoError(t, deletion.surveyTree(t.Context(), top, found))
+	require.Len(t, found.items, 70)
+	require.Len(t, found.leftovers, 70)
+	kept, err := json.Marshal([]any{found.items, found.executions, slices.Collect(maps.Values(found.leftovers))})
+	require.NoError(t, err)
+	assert.Less(t, len(kept), 1<<20)
+	require.True(t, apierrors.IsConflict(deletion.Dismantle(t.Context(), found)), "the deletion has changed the Execution")
+	items := &v1alpha1.DeployItemList{}
+	require.NoError(t, c.List(t.Context(), items))
+	assert.Empty(t, items.Items)
+	again := Of(top)
+	require.NoError(t, deletion.surveyTree(t.Context(), top, again))
+	require.NoError(t, deletion.Dismantle(t.Context(), again))
+	require.True(t, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(execution), execution)))
 }
