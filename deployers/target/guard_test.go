@@ -6,6 +6,7 @@ package target
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
@@ -220,6 +221,27 @@ func rawServer(t *testing.T, answer func(net.Conn)) *httptest.Server {
 	server.StartTLS()
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	return server
+}
+
+// TestT04FramesThatNobodyAskedForEndTheirConnection has a server that answers nothing, and sends what HTTP/2 reads and forgets.
+func TestT04FramesThatNobodyAskedForEndTheirConnection(t *testing.T) {
+	t.Parallel()
+	sent := make(chan int, 10)
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.EnableHTTP2 = true
+	server.Config.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){"h2": func(_ *http.Server, connection *tls.Conn, _ http.Handler) {
+		settings := []byte{0, 0, 0, 4, 0, 0, 0, 0, 0}
+		unknown := append([]byte{0, 0x40, 0, 0xf0, 0, 0, 0, 0, 0}, make([]byte, 16<<10)...)
+		bytes := 0
+		for _, err := connection.Write(settings); err == nil && bytes < 1<<27; bytes += len(unknown) {
+			_, err = connection.Write(unknown)
+		}
+		sent <- bytes
+	}}
+	server.StartTLS()
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	require.ErrorIs(t, getConfigMap(t.Context(), opened(t, server, Options{}, func(l *guard.Limits) { l.Header = 10 * time.Second })), guard.ErrUnasked)
+	assert.Less(t, <-sent, 64<<20)
 }
 
 func TestT04BodyThatDripsEndsRequests(t *testing.T) {

@@ -10,17 +10,24 @@ import (
 	"time"
 )
 
-// maxHeaderBytes bounds the header of an answer: real ones have a few kilobytes.
-const maxHeaderBytes = 256 << 10
+const (
+	// maxHeaderBytes bounds the header of an answer: real ones have a few kilobytes.
+	maxHeaderBytes = 256 << 10
+	// idlePerHost is how many connections to a server wait for the next request.
+	idlePerHost = 10
+)
 
 // Transport returns a transport like http.DefaultTransport, whose connections are those of Dialing. It takes the proxy of the environment, but not to a
 // server that is named by an address which Control refuses: the transport connects to that itself, and is refused. What names lead to behind a proxy is for the
 // proxy to decide. An answer with a header of more than 256 KiB is an error.
+// It speaks HTTP/1.1 only, because HTTP/2 reads and answers what a server sends whether or not somebody waits for an answer.
 func Transport(publicOnly bool, timeout time.Duration) *http.Transport {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DialContext = Dialing(publicOnly, timeout)
 	transport.Proxy = proxy(publicOnly, http.ProxyFromEnvironment)
-	transport.MaxResponseHeaderBytes = maxHeaderBytes
+	transport.MaxResponseHeaderBytes, transport.MaxIdleConnsPerHost = maxHeaderBytes, idlePerHost
+	transport.Protocols = new(http.Protocols)
+	transport.Protocols.SetHTTP1(true)
 	return transport
 }
 

@@ -4,6 +4,7 @@
 package address
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -56,4 +57,19 @@ func TestHeadersOfAnswersAreBounded(t *testing.T) {
 			assert.Equal(t, tc.ok, err == nil, "%v", err)
 		})
 	}
+}
+
+func TestServersOfTenantsSpeakHTTP1(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	transport := Transport(false, time.Second)
+	transport.TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+	answer, err := (&http.Client{Transport: transport}).Get(server.URL)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	protocol, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	assert.Equal(t, "HTTP/1.1", string(protocol))
 }

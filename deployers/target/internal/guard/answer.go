@@ -44,7 +44,7 @@ func isJSON(contentType string) bool {
 // guarded returns the body of an answer within its limits.
 func (g *guard) guarded(ctx context.Context, cancel context.CancelCauseFunc, kind answerKind, response *http.Response) io.ReadCloser {
 	guarded := &body{
-		ReadCloser: response.Body, ctx: ctx, cancel: cancel, left: g.limits.Answer, together: g.limits.Together, site: g.site,
+		ReadCloser: response.Body, ctx: ctx, cancel: cancel, left: g.limits.Answer, unread: g.unread, together: g.limits.Together, site: g.site,
 		isJSON: isJSON(response.Header.Get("Content-Type")), pace: paceOf(ctx), small: smallAnswer,
 	}
 	switch kind {
@@ -88,6 +88,8 @@ type body struct {
 	// scan looks for the kind in JSON documents; nil for other answers.
 	scan *kindScan
 
+	// unread hears of what is read.
+	unread *unread
 	// Together is what the cost of all answers is counted by. site is the server that sends this one, and isJSON whether it sends JSON.
 	together *allowance
 	site     string
@@ -116,6 +118,7 @@ func (b *body) Read(into []byte) (int, error) {
 	}
 	into = into[:min(int64(len(into)), b.left)]
 	n, err := b.ReadCloser.Read(into)
+	b.unread.belongs(n + n/4 + readFrame)
 	b.count(into[:n])
 	if b.scan != nil && !b.scan.accepts(into[:n]) {
 		return 0, ErrForeign

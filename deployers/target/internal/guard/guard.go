@@ -52,7 +52,9 @@ type guard struct {
 	next http.RoundTripper
 	// watches sends watches: what nobody reads yet of their answers takes little memory there.
 	watches *http.Transport
-	limits  Limits
+	// unread counts what the server sends that belongs to no answer.
+	unread *unread
+	limits Limits
 	// site is the server's host and port, prefix the path of its URL.
 	site, prefix string
 	// actingAs is the user that the credentials impersonate; empty for none.
@@ -131,6 +133,7 @@ func (g *guard) send(request *http.Request, kind answerKind) (*http.Response, er
 		return nil, err
 	}
 	g.answered.Store(time.Now().UnixNano())
+	g.unread.belongs(answerFrame)
 	if err := g.admit(ctx, cancel, kind, response); err != nil {
 		_ = response.Body.Close() // nobody reads on
 		cancel(nil)

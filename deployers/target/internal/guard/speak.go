@@ -28,6 +28,8 @@ var (
 	ErrRedirect = errors.New("the server redirects, which is not followed; put the address of the API server itself into the Target")
 	// ErrForeign says that an answer is not one of an API server.
 	ErrForeign = errors.New("the answer of the server is not the Kubernetes object that it was asked for; check the address of the Target")
+	// ErrUnasked says that a server sends what belongs to no answer.
+	ErrUnasked = errors.New("the server sends much that it was not asked for; check the address of the Target and the server behind it")
 	errPrivate = errors.New("the address of the server is not public, or its host does not exist, and the operator allows public ones only")
 )
 
@@ -50,6 +52,8 @@ func speakable(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(cause, ErrSilent), errors.Is(cause, ErrSlow), errors.Is(cause, ErrCrowded), errors.Is(cause, ErrLarge):
 		return cause
+	case errors.Is(err, ErrUnasked):
+		return ErrUnasked
 	case errors.Is(err, address.ErrPrivate):
 		return &concealed{shown: errPrivate.Error(), cause: err}
 	case quotesNothing(err):

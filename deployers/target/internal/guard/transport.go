@@ -35,6 +35,8 @@ func ToTenants(publicOnly bool) address.Dial { return address.Dialing(publicOnly
 
 // New returns what sends requests over connections of its own.
 func New(config *rest.Config, dial address.Dial, limits Limits) (http.RoundTripper, error) {
+	unread := &unread{}
+	dial = unread.dialing(dial)
 	pool, err := newPool(config, dial, answerWindow)
 	if err != nil {
 		return nil, err
@@ -44,7 +46,7 @@ func New(config *rest.Config, dial address.Dial, limits Limits) (http.RoundTripp
 		return nil, err
 	}
 	return &guard{
-		next: pool, watches: watches, limits: limits, site: siteOf(config.Host), prefix: pathOf(config.Host), actingAs: config.Impersonate.UserName,
+		next: pool, watches: watches, unread: unread, limits: limits, site: siteOf(config.Host), prefix: pathOf(config.Host), actingAs: config.Impersonate.UserName,
 	}, nil
 }
 
