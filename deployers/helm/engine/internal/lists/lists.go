@@ -1,7 +1,8 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+// Package lists compares what Helm builds from the manifests of a release, without looking at each pair of objects. It promises nothing to others.
+package lists
 
 import (
 	"fmt"
@@ -13,8 +14,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
 )
 
-// few refuses more objects than a record may have: Helm compares each of one revision with each of another, and goes on when nobody waits any more.
-func few(objects kube.ResourceList) error {
+// Few refuses more objects than a record may have: Helm compares each of one revision with each of another, and goes on when nobody waits any more.
+func Few(objects kube.ResourceList) error {
 	if len(objects) > records.MaxDocuments {
 		return fmt.Errorf("the manifest has %d objects, those of Lists included, more than %d; split the chart, or delete the record of the revision",
 			len(objects), records.MaxDocuments)
@@ -32,14 +33,14 @@ func identityOf(info *resource.Info) identity {
 	return identity{info.Mapping.GroupVersionKind.GroupKind(), info.Namespace, info.Name}
 }
 
-// common returns the objects that others have too. It is Helm's Intersect, which compares each with each.
-func common(objects, others kube.ResourceList) kube.ResourceList {
+// Common returns the objects that others have too. It is Helm's Intersect, which compares each with each.
+func Common(objects, others kube.ResourceList) kube.ResourceList {
 	has := identitiesOf(others)
 	return objects.Filter(func(info *resource.Info) bool { return has[identityOf(info)] })
 }
 
-// without returns the objects that others do not have. It is Helm's Difference, which compares each with each.
-func without(objects, others kube.ResourceList) kube.ResourceList {
+// Without returns the objects that others do not have. It is Helm's Difference, which compares each with each.
+func Without(objects, others kube.ResourceList) kube.ResourceList {
 	has := identitiesOf(others)
 	return objects.Filter(func(info *resource.Info) bool { return !has[identityOf(info)] })
 }
