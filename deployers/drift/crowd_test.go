@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -100,4 +101,36 @@ func TestAnOwnerIsToldOnceThatAllIsWatched(t *testing.T) {
 	o.objects[1].stream.opened()
 	o.objects[1].stream.opened()
 	assert.Equal(t, []types.NamespacedName{o.key}, told)
+}
+
+// slow is an object whose fields take long to be read.
+type slow struct {
+	metav1.ObjectMeta
+	read func()
+}
+
+func (s *slow) GetManagedFields() []metav1.ManagedFieldsEntry {
+	s.read()
+	return s.ManagedFields
+}
+
+func TestNobodyWaitsWhileTheFieldsOfAnObjectAreRead(t *testing.T) {
+	w := New(func(types.NamespacedName) {}, 0, 0)
+	o := crowd(w, 2)
+	isRead, isFree := false, false
+	live := &slow{read: func() {
+		isRead = true
+		if isFree = w.mu.TryLock(); isFree {
+			w.mu.Unlock()
+		}
+	}}
+	live.Generation = 7
+
+	w.Seen(o.key, o.objects[1].object(), live, true)
+
+	assert.True(t, isRead)
+	assert.True(t, isFree)
+	st := o.objects[1].stream.objects[o.objects[1].key]
+	assert.Equal(t, uint64(7), st.mark.version)
+	assert.True(t, st.owned)
 }

@@ -238,6 +238,9 @@ func compareObjects(a, b Object) int {
 
 // find returns where an object of an owner is kept. All owners wait meanwhile, so it does not look at each.
 func (w *Watches) find(o *owner, object Object) (place, bool) {
+	if o == nil {
+		return place{}, false
+	}
 	if o.sorted == nil {
 		o.sorted = make([]int32, len(o.objects))
 		for i := range o.sorted {
@@ -255,23 +258,29 @@ func (w *Watches) find(o *owner, object Object) (place, bool) {
 // Seen notes an object of an owner as it was read or written just now, so that the event of that version says nothing new. Nil says that it
 // does not exist. Owned says that the deployer owns every field that it wants of the object: then what others do with other fields is no news.
 func (w *Watches) Seen(key types.NamespacedName, object Object, live metav1.Object, owned bool) {
+	seen := mark{}
+	if live != nil { // all owners wait while the lock is held, and fields may be long
+		seen = markOf(live, w.managersOf(key, object))
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	o := w.owners[key]
-	if o == nil {
-		return
-	}
-	p, found := w.find(o, object)
+	p, found := w.find(w.owners[key], object)
 	if !found {
 		return
 	}
 	st := p.stream.objects[p.key]
-	if live == nil {
-		st.gone, st.mark, st.owned = true, mark{}, false
-	} else {
-		st.gone, st.mark, st.owned = false, markOf(live, p.stream.managers), owned
-	}
+	st.gone, st.mark, st.owned = live == nil, seen, live != nil && owned
 	p.stream.objects[p.key] = st
+}
+
+// managersOf returns the names under which the deployer writes fields of an object.
+func (w *Watches) managersOf(key types.NamespacedName, object Object) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p, found := w.find(w.owners[key], object); found {
+		return p.stream.managers
+	}
+	return nil
 }
 
 // Trouble returns why objects of an owner cannot be watched, and the kind of such an object.
