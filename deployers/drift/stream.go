@@ -220,14 +220,25 @@ func (s *stream) opened() {
 		}
 	}
 	maps.Copy(tell, s.setTrouble(NoTrouble))
-	for _, st := range s.objects {
-		if st.owner != nil && st.owner.tell && st.owner.isWatched() {
-			st.owner.tell = false
-			tell[st.owner.key] = struct{}{}
+	for o := range s.impatient() {
+		if o.isWatched() {
+			o.tell = false
+			tell[o.key] = struct{}{}
 		}
 	}
 	s.watches.mu.Unlock()
 	s.tell(tell)
+}
+
+// impatient returns the owners, each once, that are to be told when all their objects are watched.
+func (s *stream) impatient() map[*owner]struct{} {
+	owners := map[*owner]struct{}{}
+	for _, st := range s.objects {
+		if st.owner != nil && st.owner.tell {
+			owners[st.owner] = struct{}{}
+		}
+	}
+	return owners
 }
 
 // broken notes that the watch has ended.
@@ -328,7 +339,7 @@ func (w *Watches) move(o *owner, from *stream) bool {
 	}
 	if !complete {
 		o.tooMany = true
-		o.objects = slices.DeleteFunc(o.objects, func(p place) bool { return p.stream == from })
+		o.objects, o.sorted = slices.DeleteFunc(o.objects, func(p place) bool { return p.stream == from }), nil
 		from.used = 0
 	}
 	return complete

@@ -64,6 +64,8 @@ type Deployed struct {
 type Watches struct {
 	// changed is called, with no lock held, when Take has something for an owner, or when its Trouble has changed.
 	changed func(owner types.NamespacedName)
+	// compare orders objects.
+	compare func(a, b Object) int
 	// maxWatches and maxTenant bound the watches.
 	maxWatches, maxTenant int
 
@@ -85,7 +87,9 @@ type Watches struct {
 type owner struct {
 	key     types.NamespacedName
 	objects []place
-	late    *time.Timer
+	// sorted are the objects in their order; nil until one is looked for.
+	sorted []int32
+	late   *time.Timer
 	// tooMany says that some of the objects are not watched.
 	tooMany bool
 	// tell says that the owner is to be told when all objects are watched.
@@ -110,7 +114,7 @@ func (p place) object() Object {
 // New returns an empty set of watches. The limits of 0 are the defaults.
 func New(changed func(owner types.NamespacedName), maxWatches, maxTenantWatches int) *Watches {
 	return &Watches{
-		changed: changed, maxWatches: cmp.Or(maxWatches, DefaultMaxWatches), maxTenant: cmp.Or(maxTenantWatches, DefaultMaxTenantWatches),
+		changed: changed, compare: compareObjects, maxWatches: cmp.Or(maxWatches, DefaultMaxWatches), maxTenant: cmp.Or(maxTenantWatches, DefaultMaxTenantWatches),
 		owners: map[types.NamespacedName]*owner{}, streams: map[streamKey]*stream{}, narrow: map[streamKey]struct{}{}, tenants: map[string]int{},
 		strangers: map[string]int{},
 	}
@@ -204,38 +208,79 @@ func (w *Watches) Suspect(key types.NamespacedName, objects ...Object) {
 	if o == nil {
 		return
 	}
-	for _, p := range o.objects {
-		if len(objects) > 0 && !slices.Contains(objects, p.object()) {
-			continue
+	if len(objects) == 0 {
+		for _, p := range o.objects {
+			p.suspect(o)
 		}
-		if st := p.stream.objects[p.key]; st.owner == o {
-			st.suspect = true
-			p.stream.objects[p.key] = st
+		return
+	}
+	for _, object := range objects {
+		if p, found := w.find(o, object); found {
+			p.suspect(o)
 		}
 	}
 }
 
-// Seen notes an object of an owner as it was read or written just now, so that the event of that version says nothing new. Nil says that it
-// does not exist. Owned says that the deployer owns every field that it wants of the object: then what others do with other fields is no news.
-func (w *Watches) Seen(key types.NamespacedName, object Object, found metav1.Object, owned bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	o := w.owners[key]
-	if o == nil {
-		return
-	}
-	for _, p := range o.objects {
-		if p.object() != object {
-			continue
-		}
-		st := p.stream.objects[p.key]
-		if found == nil {
-			st.gone, st.mark, st.owned = true, mark{}, false
-		} else {
-			st.gone, st.mark, st.owned = false, markOf(found, p.stream.managers), owned
-		}
+func (p place) suspect(o *owner) {
+	if st := p.stream.objects[p.key]; st.owner == o {
+		st.suspect = true
 		p.stream.objects[p.key] = st
 	}
+}
+
+// compareObjects orders objects by name first, which differs most.
+func compareObjects(a, b Object) int {
+	return cmp.Or(
+		cmp.Compare(a.Name, b.Name), cmp.Compare(a.Namespace, b.Namespace),
+		cmp.Compare(a.Kind.Kind, b.Kind.Kind), cmp.Compare(a.Kind.Group, b.Kind.Group), cmp.Compare(a.Kind.Version, b.Kind.Version),
+	)
+}
+
+// find returns where an object of an owner is kept. All owners wait meanwhile, so it does not look at each.
+func (w *Watches) find(o *owner, object Object) (place, bool) {
+	if o == nil {
+		return place{}, false
+	}
+	if o.sorted == nil {
+		o.sorted = make([]int32, len(o.objects))
+		for i := range o.sorted {
+			o.sorted[i] = int32(i) // #nosec G115 -- nobody has so many
+		}
+		slices.SortFunc(o.sorted, func(a, b int32) int { return w.compare(o.objects[a].object(), o.objects[b].object()) })
+	}
+	i, found := slices.BinarySearchFunc(o.sorted, object, func(at int32, object Object) int { return w.compare(o.objects[at].object(), object) })
+	if !found {
+		return place{}, false
+	}
+	return o.objects[o.sorted[i]], true
+}
+
+// Seen notes an object of an owner as it was read or written just now, so that the event of that version says nothing new. Nil says that it
+// does not exist. Owned says that the deployer owns every field that it wants of the object: then what others do with other fields is no news.
+func (w *Watches) Seen(key types.NamespacedName, object Object, live metav1.Object, owned bool) {
+	seen := mark{}
+	if live != nil { // all owners wait while the lock is held, and fields may be long
+		seen = markOf(live, w.managersOf(key, object))
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p, found := w.find(w.owners[key], object)
+	if !found {
+		return
+	}
+	st := p.stream.objects[p.key]
+	st.gone, st.mark, st.owned = live == nil, seen, live != nil && owned
+	p.stream.objects[p.key] = st
+}
+
+// managersOf returns the names under which the deployer writes fields of an object.
+func (w *Watches) managersOf(key types.NamespacedName, object Object) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p, found := w.find(w.owners[key], object); found {
+		return p.stream.managers
+	}
+	return nil
 }
 
 // Trouble returns why objects of an owner cannot be watched, and the kind of such an object.
@@ -350,8 +395,21 @@ func (w *Watches) closeUnused() {
 			delete(w.tenants, s.tenant)
 		}
 	}
+	w.forgetNarrow()
+}
+
+// forgetNarrow forgets the kinds that are not watched in any namespace any more.
+func (w *Watches) forgetNarrow() {
+	if len(w.narrow) == 0 {
+		return
+	}
+	watched := make(map[streamKey]struct{}, len(w.streams))
+	for key := range w.streams {
+		key.namespace = ""
+		watched[key] = struct{}{}
+	}
 	for key := range w.narrow {
-		if !w.needs(key) {
+		if _, isWatched := watched[key]; !isWatched {
 			delete(w.narrow, key)
 		}
 	}
@@ -362,17 +420,6 @@ func (w *Watches) forgetStrangers(tenant string, objects int) {
 	if w.strangers[tenant] -= objects; w.strangers[tenant] <= 0 {
 		delete(w.strangers, tenant)
 	}
-}
-
-// needs reports whether a kind is watched in any namespace.
-func (w *Watches) needs(narrow streamKey) bool {
-	for key := range w.streams {
-		key.namespace = ""
-		if key == narrow {
-			return true
-		}
-	}
-	return false
 }
 
 // lookForMissing makes objects suspicious that the watches of an owner have not shown since it followed them.

@@ -23,6 +23,7 @@ import (
 
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/lists"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/typed"
 )
@@ -108,7 +109,13 @@ func (s *sparing) Build(manifest io.Reader, validate bool) (objects kube.Resourc
 		objects, err = s.build(manifest, validate)
 		return err
 	})
-	return objects, err
+	if err != nil {
+		return objects, err
+	}
+	if err := lists.Few(objects); err != nil {
+		return nil, err
+	}
+	return objects, nil
 }
 
 func (s *sparing) build(manifest io.Reader, validate bool) (kube.ResourceList, error) {
@@ -197,8 +204,8 @@ func (s *sparing) update(original, target kube.ResourceList, merge func(base kub
 // base returns what Helm compares the objects of the next revision with: those of the last one. A rollback may find objects of the release that the
 // last revision was to drop and did not, because it failed before; Helm itself gives up there, so they are compared with themselves.
 func (s *sparing) base(original, target kube.ResourceList) (kube.ResourceList, error) {
-	base := original.Intersect(target)
-	for _, info := range target.Difference(original) {
+	base := lists.Common(original, target)
+	for _, info := range lists.Without(target, original) {
 		live, err := resource.NewHelper(info.Client, info.Mapping).Get(info.Namespace, info.Name)
 		if apierrors.IsNotFound(err) {
 			continue
@@ -218,7 +225,7 @@ func (s *sparing) afterUpdate(original, target kube.ResourceList, result *kube.R
 	if err != nil {
 		return result, err
 	}
-	for _, info := range original.Difference(target) {
+	for _, info := range lists.Without(original, target) {
 		err := s.remove(info, metav1.DeletePropagationBackground, true)
 		if err != nil {
 			s.Log("Failed to delete %q, err: %s", info.ObjectName(), err)
@@ -274,7 +281,7 @@ func (s *sparing) removeAll(objects kube.ResourceList, policy metav1.DeletionPro
 // WaitForDelete waits until deleted objects are gone; those that were left alone are not waited for.
 func (s *sparing) WaitForDelete(objects kube.ResourceList, timeout time.Duration) error {
 	s.mu.Lock()
-	waited := objects.Difference(s.spared)
+	waited := lists.Without(objects, s.spared)
 	s.mu.Unlock()
 	waits(s.ctx)
 	return trusting(func() error { return s.Client.WaitForDelete(waited, timeout) })

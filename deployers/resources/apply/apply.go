@@ -49,10 +49,13 @@ type Applied struct {
 	// Refused are the objects that this call certainly did not create.
 	Refused []managedresource.ManagedResourceStatus
 	// Subjects are the objects as the API server answered them, for readiness.Checks; also those that are left alone because they are not
-	// the owner's.
+	// the owner's. Of large ones only a few come with what was answered.
 	Subjects []readiness.Subject
 	// Progress says what has to happen before the rest can be applied: definitions to be established, old objects to be gone.
 	Progress resources.Progress
+
+	// unestablished are the definitions that later groups have to wait for.
+	unestablished []managedresource.ResourceReference
 }
 
 // The groups that objects are applied in, one after the other.
@@ -96,7 +99,7 @@ func Objects(ctx context.Context, s *resources.Session, desired []resources.Desi
 	}
 	var applied Applied
 	plan, problems := planOf(ctx, s, desired, options, &applied)
-	w := &writer{cluster: s.Cluster, owner: s.Owner, memory: options.Memory, strategy: options.Strategy, others: neighbours.NewHoldings(s, asked(plan))}
+	w := newWriter(s, options, plan)
 	isServerSide := options.Strategy == managedresource.UpdateStrategyApply
 	if isServerSide {
 		problems = append(problems, w.rehearse(ctx, rehearsable(&plan))...)
@@ -113,11 +116,22 @@ func Objects(ctx context.Context, s *resources.Session, desired []resources.Desi
 			return applied, errors.Join(append(problems, err)...)
 		}
 		problems = append(problems, w.applyGroup(ctx, plan[group], &applied)...)
-		if group == definitions && len(plan[definitions]) > 0 && !established(s.Cluster, &applied, plan) {
+		if group == definitions && len(plan[definitions]) > 0 && !established(s.Cluster, &applied) {
 			break
 		}
 	}
 	return applied, errors.Join(problems...)
+}
+
+func newWriter(s *resources.Session, options Options, plan [groups][]task) *writer {
+	w := &writer{
+		cluster: s.Cluster, owner: s.Owner, memory: options.Memory, strategy: options.Strategy, others: neighbours.NewHoldings(s, asked(plan)),
+		needed: map[schema.GroupKind]bool{}, rehearsals: &room{}, subjects: &room{},
+	}
+	for _, t := range slices.Concat(plan[clusterScoped:]...) {
+		w.needed[t.Object.GroupVersionKind().GroupKind()] = true
+	}
+	return w
 }
 
 // asked returns the identities of the objects of a plan.
@@ -248,7 +262,10 @@ func prepare(ctx context.Context, s *resources.Session, d resources.Desired, def
 // applyGroup applies the objects of a group and adds what became of them to applied.
 func (w *writer) applyGroup(ctx context.Context, tasks []task, applied *Applied) []error {
 	results := make([]result, len(tasks))
-	objects.Each(len(tasks), func(i int) { results[i] = w.applyOne(ctx, tasks[i]) })
+	objects.Each(len(tasks), func(i int) {
+		results[i] = w.noted(tasks[i], w.applyOne(ctx, tasks[i]))
+		tasks[i].rehearsed = nil
+	})
 	var problems []error
 	for i, r := range results {
 		if r.err != nil {
@@ -259,54 +276,65 @@ func (w *writer) applyGroup(ctx context.Context, tasks []task, applied *Applied)
 	return problems
 }
 
+// noted returns a result with what others have to know of the object, which is only kept where there is room for it.
+func (w *writer) noted(t task, r result) result {
+	r.resource = t.ref
+	if r.live == nil {
+		return r
+	}
+	r.exists, r.resource = true, objects.Answered(t.ref, r.live)
+	r.unestablished = objects.IsCRD(r.live) && w.needed[definedGroupKind(r.live)] && !objects.HasCondition(r.live, "Established", "True")
+	if r.aside || !w.subjects.keeps(r.live) {
+		r.live = nil
+	}
+	return r
+}
+
 // record notes what became of an object. An object whose write failed may exist all the same: it is recorded too unless the API
 // server refused it or it is not ours, so that it is found when it has to go.
 func (a *Applied) record(t task, r result) {
 	a.Progress.Add(r.progress)
-	ref := t.ref
 	if r.aside {
-		a.leave(t, r.live, r.notOurs)
+		a.leave(t, r)
 		return
 	}
-	if r.live != nil {
-		ref = objects.Answered(ref, r.live)
-		a.Subjects = append(a.Subjects, readiness.Subject{Resource: ref, Live: r.live})
+	if r.exists {
+		a.Subjects = append(a.Subjects, readiness.Subject{Resource: r.resource, Exists: true, Live: r.live})
+		if r.unestablished {
+			a.unestablished = append(a.unestablished, r.resource)
+		}
 		if r.notOurs {
 			return
 		}
 	} else if r.err != nil && !t.known && (isRefused(r.err) || r.notOurs) {
-		a.Refused = append(a.Refused, managedresource.ManagedResourceStatus{Policy: t.Policy, Resource: ref})
+		a.Refused = append(a.Refused, managedresource.ManagedResourceStatus{Policy: t.Policy, Resource: r.resource})
 		return
 	}
-	a.Managed = append(a.Managed, managedresource.ManagedResourceStatus{
-		Policy: t.Policy, Resource: ref, AnnotateBeforeDelete: t.AnnotateBeforeDelete, PatchBeforeDelete: t.PatchBeforeDelete,
-	})
+	a.manage(t, r)
 }
 
 // leave notes an object that is not to be touched. Readiness does not wait for it.
-func (a *Applied) leave(t task, live *unstructured.Unstructured, isNotOurs bool) {
+func (a *Applied) leave(t task, r result) {
 	switch {
-	case live == nil && !t.known:
+	case !r.exists && !t.known:
 		a.refuse([]task{t})
-	case live != nil && !isNotOurs:
-		a.Managed = append(a.Managed, managedresource.ManagedResourceStatus{
-			Policy: t.Policy, Resource: objects.Answered(t.ref, live), AnnotateBeforeDelete: t.AnnotateBeforeDelete, PatchBeforeDelete: t.PatchBeforeDelete,
-		})
+	case r.exists && !r.notOurs:
+		a.manage(t, r)
 	}
 }
 
+func (a *Applied) manage(t task, r result) {
+	a.Managed = append(a.Managed, managedresource.ManagedResourceStatus{
+		Policy: t.Policy, Resource: r.resource, AnnotateBeforeDelete: t.AnnotateBeforeDelete, PatchBeforeDelete: t.PatchBeforeDelete,
+	})
+}
+
 // established reports whether the definitions that later groups need are served; what is missing is added to the progress.
-func established(cluster *target.Cluster, applied *Applied, plan [groups][]task) bool {
-	needed := map[schema.GroupKind]bool{}
-	for _, t := range slices.Concat(plan[clusterScoped:]...) {
-		needed[t.Object.GroupVersionKind().GroupKind()] = true
-	}
+func established(cluster *target.Cluster, applied *Applied) bool {
 	ready := applied.Progress.Done()
-	for _, subject := range applied.Subjects {
-		if needed[definedGroupKind(subject.Live)] && !objects.HasCondition(subject.Live, "Established", "True") {
-			applied.Progress.Wait(subject.Resource.String()+" is not established yet", objects.Watched(cluster, subject.Resource))
-			ready = false
-		}
+	for _, definition := range applied.unestablished {
+		applied.Progress.Wait(definition.String()+" is not established yet", objects.Watched(cluster, definition))
+		ready = false
 	}
 	return ready
 }

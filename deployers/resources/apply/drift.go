@@ -62,6 +62,7 @@ func FindDrift(ctx context.Context, s *resources.Session, desired []resources.De
 	}
 	var found []contract.Drift
 	var problems []error
+	var kept tracing
 	for _, d := range lastOfEach(desired, func(d resources.Desired) objects.Identity {
 		id := objects.IdentityOf(objects.ReferenceTo(d.Object))
 		id.Namespace = cmp.Or(id.Namespace, options.DefaultNamespace)
@@ -89,21 +90,42 @@ func FindDrift(ctx context.Context, s *resources.Session, desired []resources.De
 			continue
 		}
 		answer := search.run(ctx)
-		answer.Live = traces(answer.Live)
+		answer.Live = kept.of(answer.Live)
 		found = append(found, answer)
 	}
 	return found, errors.Join(problems...)
 }
 
-// traces returns of an object what tells changes of it, for the time in which thousands of others are compared.
-func traces(live metav1.Object) metav1.Object {
+const (
+	// maxTraces is how many bytes the managed fields have that a search keeps; traceCost is what each manager takes beside its fields.
+	maxTraces = 32 << 20
+	traceCost = 128
+)
+
+// tracing counts the bytes of the managed fields that a search keeps.
+type tracing struct{ bytes int }
+
+// of returns of an object what tells changes of it, for the time in which thousands of others are compared. Where there is no room for its managed
+// fields that is its version: the object is looked at again when a watch shows it.
+func (t *tracing) of(live metav1.Object) metav1.Object {
 	if live == nil {
 		return nil
 	}
-	return &metav1.ObjectMeta{
-		Namespace: live.GetNamespace(), Name: live.GetName(), UID: live.GetUID(), ResourceVersion: live.GetResourceVersion(),
-		Generation: live.GetGeneration(), ManagedFields: live.GetManagedFields(),
+	trace := &metav1.ObjectMeta{
+		Namespace: live.GetNamespace(), Name: live.GetName(), UID: live.GetUID(), ResourceVersion: live.GetResourceVersion(), Generation: live.GetGeneration(),
 	}
+	entries, size := live.GetManagedFields(), 0
+	for _, entry := range entries {
+		size += traceCost + len(entry.Manager)
+		if entry.FieldsV1 != nil {
+			size += len(entry.FieldsV1.GetRawBytes())
+		}
+	}
+	if t.bytes+size <= maxTraces {
+		t.bytes += size
+		trace.ManagedFields = entries
+	}
+	return trace
 }
 
 func prepareSearch(ctx context.Context, s *resources.Session, d resources.Desired, options DriftOptions) (task, error) {

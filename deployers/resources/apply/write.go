@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
@@ -30,6 +31,10 @@ type writer struct {
 	memory   *Memory
 	// others knows what other DeployItems hold of the objects.
 	others *neighbours.Holdings
+	// needed are the kinds of the objects that come after the definitions.
+	needed map[schema.GroupKind]bool
+	// rehearsals and subjects bound what is kept of dry runs, and for readiness.
+	rehearsals, subjects *room
 }
 
 // result is what became of one object.
@@ -43,6 +48,10 @@ type result struct {
 	err      error
 	// pending is what a rehearsal leaves to be written.
 	pending *staged
+
+	// exists says that there is a live object, resource names it, and unestablished that it is a definition that others have to wait for.
+	exists, unestablished bool
+	resource              managedresource.ResourceReference
 }
 
 // applyOne creates or updates one object. An object that is not known is created right away: most are new, and the API server

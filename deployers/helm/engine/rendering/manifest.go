@@ -26,16 +26,20 @@ func ParseManifest(manifest string) ([]map[string]any, error) {
 func Flat(objects []map[string]any) []*unstructured.Unstructured {
 	var flat []*unstructured.Unstructured
 	for _, fields := range objects {
-		object := &unstructured.Unstructured{Object: fields}
-		if !object.IsList() {
-			flat = append(flat, object)
-			continue
-		}
-		items, _ := fields["items"].([]any)
-		for _, item := range items {
-			if inner, ok := item.(map[string]any); ok {
-				flat = append(flat, Flat([]map[string]any{inner})...)
-			}
+		flat = appendFlat(flat, fields)
+	}
+	return flat
+}
+
+func appendFlat(flat []*unstructured.Unstructured, fields map[string]any) []*unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: fields}
+	if !object.IsList() {
+		return append(flat, object)
+	}
+	items, _ := fields["items"].([]any)
+	for _, item := range items {
+		if inner, ok := item.(map[string]any); ok {
+			flat = appendFlat(flat, inner)
 		}
 	}
 	return flat

@@ -212,17 +212,23 @@ func (w *worker) release(chart *helmchart.Chart) error {
 	return w.keepRevision(chart, hooks, manifest)
 }
 
+var errTooManyObjects = fmt.Errorf("%w: it makes more than %d objects; split it", ErrUnaffordable, records.MaxDocuments)
+
 // keepRevision makes a revision the product of the task, if the parent can afford to parse it.
 func (w *worker) keepRevision(chart *helmchart.Chart, hooks []*release.Hook, manifest string) (err error) {
 	w.parent.Begin("manifest of the chart")
-	if records.Documents(&release.Release{Manifest: manifest, Hooks: hooks}) > records.MaxDocuments {
-		return fmt.Errorf("%w: it makes more than %d objects; split it", ErrUnaffordable, records.MaxDocuments)
+	revision := &release.Release{Manifest: manifest, Hooks: hooks}
+	if records.Documents(revision) > records.MaxDocuments {
+		return errTooManyObjects
 	}
 	var all foreign.Several // the parent holds them together
 	for _, document := range slices.Concat(slices.Collect(maps.Values(releaseutil.SplitManifests(manifest))), manifestsOf(hooks)) {
 		if err := all.Afford([]byte(document)); errors.Is(err, foreign.ErrTooMuch) {
 			return fmt.Errorf("%w: an object of the chart %w; resolve its aliases", ErrUnaffordable, err)
 		}
+	}
+	if records.Objects(revision) > records.MaxDocuments {
+		return errTooManyObjects
 	}
 	if w.product.Manifest, err = affordable("the manifest", manifest); err != nil {
 		return err

@@ -36,8 +36,8 @@ const (
 	maxRecords = 128 << 20
 	// MaxRevisions is how many records of a release are read.
 	MaxRevisions = 1000
-	// MaxDocuments is how many documents the manifests of a record may have, those of hooks included, and maxAllDocuments those of all records of a
-	// release: each becomes a tree of its own.
+	// MaxDocuments is how many documents the manifests of a record may have, and objects, those of hooks and Lists included, and maxAllDocuments those of
+	// all records of a release: each becomes a tree of its own, and objects of two revisions are compared with each other.
 	MaxDocuments    = 20_000
 	maxAllDocuments = 10 * MaxDocuments
 	// objectCost is what an empty object takes, of those in a record a hook most; valueCost is what any other value takes in a list or a map.
@@ -188,7 +188,7 @@ func (c checked) readWithRoom(limit int, get func(context.Context) ([]stored, er
 // readAll reads records, and returns what they cost. With an error it returns those before the one that cannot be read, and what they cost with that.
 func (c checked) readAll(all []stored, limit int) (found []*release.Release, spent int, err error) {
 	found = make([]*release.Release, 0, len(all))
-	documents := 0
+	documents, objects := 0, 0
 	for _, one := range all {
 		rel, err := c.read(one, limit, &spent)
 		if err != nil {
@@ -196,6 +196,9 @@ func (c checked) readAll(all []stored, limit int) (found []*release.Release, spe
 		}
 		if documents += Documents(rel); documents > maxAllDocuments {
 			return found, spent, c.about(one, fmt.Errorf("with the other records of the release it has more than %d documents", maxAllDocuments))
+		}
+		if objects += Objects(rel); objects > maxAllDocuments {
+			return found, spent, c.about(one, fmt.Errorf("with the other records of the release it has more than %d objects, those of Lists included", maxAllDocuments))
 		}
 		rel.Labels = one.labels
 		found = append(found, rel)
@@ -367,6 +370,9 @@ func affordable(rel *release.Release) error {
 		if err := all.Afford([]byte(manifest)); errors.Is(err, foreign.ErrTooMuch) {
 			return fmt.Errorf("a manifest in it %w", err)
 		}
+	}
+	if Objects(rel) > MaxDocuments {
+		return fmt.Errorf("its manifests have more than %d objects, those of Lists included", MaxDocuments)
 	}
 	return nil
 }
