@@ -32,6 +32,8 @@ var ErrAbsent = errors.New("not in the store")
 type Store struct {
 	dir   string
 	limit int64
+	// sync makes the names in a folder durable.
+	sync func(folder string) error
 
 	mu      sync.Mutex
 	entries map[digest.Digest]*entry
@@ -52,7 +54,7 @@ type entry struct {
 // Open takes over dir, which it makes with mode 0700 if need be: what an earlier process finished is kept, the rest is
 // removed. limit is the disk space, in bytes, of content that nobody reads.
 func Open(dir string, limit int64) (*Store, error) {
-	s := &Store{dir: dir, limit: limit, entries: map[digest.Digest]*entry{}, recent: list.New()}
+	s := &Store{dir: dir, limit: limit, sync: syncFolder, entries: map[digest.Digest]*entry{}, recent: list.New()}
 	if err := os.RemoveAll(s.temp()); err != nil {
 		return nil, fmt.Errorf("content store: clear its folder %s: %w", tempName, err)
 	}

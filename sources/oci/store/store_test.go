@@ -178,6 +178,20 @@ func TestForeignFilesAreLeftAlone(t *testing.T) {
 	require.Len(t, files(t, dir), 3)
 }
 
+func TestOthersGoOnWhileAFolderBecomesDurable(t *testing.T) {
+	s := open(t, t.TempDir(), plenty)
+	var synced []string
+	s.sync = func(folder string) error {
+		synced = append(synced, folder)
+		if assert.True(t, s.mu.TryLock(), "nobody else can use the store") {
+			s.mu.Unlock()
+		}
+		return syncFolder(folder)
+	}
+	d := mustPut(t, s, "one")
+	require.Equal(t, []string{filepath.Dir(s.path(d))}, synced)
+}
+
 func TestTheLeastRecentlyUsedGoesFirst(t *testing.T) {
 	s := open(t, t.TempDir(), 3*(blockBytes+10))
 	var all []digest.Digest

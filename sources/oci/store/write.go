@@ -61,13 +61,21 @@ func (s *Store) commit(file *os.File, d digest.Digest, size int64) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
+	if err := s.place(file.Name(), d, size); err != nil {
+		return err
+	}
+	return s.sync(folder) // without the lock: a name that a crash takes away is only downloaded again
+}
+
+// place gives a file the name under which it is served.
+func (s *Store) place(file string, d digest.Digest, size int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := os.Rename(file.Name(), s.path(d)); err != nil {
+	if err := os.Rename(file, s.path(d)); err != nil {
 		return err
 	}
 	s.keep(s.entry(d), size)
-	return syncFolder(folder)
+	return nil
 }
 
 // syncFolder makes the names in a folder durable; where folders cannot be synced, the file system does it in its own time.
