@@ -175,4 +175,5 @@ func TestContentOfASessionThatHasEndedIsNotAtFault(t *testing.T) {
 func TestContentIsKeptForTheNamespaceOfTheScope(t *testing.T) {
 	at := (&Repositories{}).at(&Scope{Namespace: "shop"}, "registry.example.com/components")
 	assert.Equal(t, "shop", at.logins.Owner())
+	assert.Equal(t, "shop", (&stream{owner: "shop"}).kept("a", "").Owner)
 }

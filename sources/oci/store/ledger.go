@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
 // Layout of a ledger: its salt, and one file for each fact.
@@ -38,8 +40,8 @@ type Ledger struct {
 	most int
 
 	mu     sync.Mutex
-	facts  map[string]*item[*fact]
-	shares *shares[*fact]
+	facts  map[string]*memory.Item[*fact]
+	shares *memory.Shares[*fact]
 }
 
 // fact is one value; loaded reports whether it was read from disk yet.
@@ -52,7 +54,7 @@ type fact struct {
 // OpenLedger takes over dir, which it makes with mode 0700 if need be. It remembers the most recently used facts, at most
 // so many; of the owner who has most the others go first.
 func OpenLedger(dir string, most int) (*Ledger, error) {
-	l := &Ledger{dir: dir, most: most, facts: map[string]*item[*fact]{}, shares: newShares[*fact]()}
+	l := &Ledger{dir: dir, most: most, facts: map[string]*memory.Item[*fact]{}, shares: memory.NewShares[*fact]()}
 	if err := os.MkdirAll(l.folder(), 0o700); err != nil {
 		return nil, fmt.Errorf("ledger: make its directory: %w", err)
 	}
@@ -102,7 +104,7 @@ func (l *Ledger) adopt() error {
 	}
 	slices.SortFunc(found, func(a, b leftover) int { return cmp.Or(a.used.Compare(b.used), strings.Compare(a.name, b.name)) })
 	for _, f := range found {
-		l.facts[f.name] = l.shares.add("", &fact{name: f.name}, 1)
+		l.facts[f.name] = l.shares.Add("", &fact{name: f.name}, 1)
 	}
 	l.trim()
 	return nil
@@ -141,12 +143,12 @@ func (o Facts) Get(key ...string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	f := at.value
+	f := at.Value
 	if !f.loaded && !l.load(f) {
 		l.drop(at)
 		return "", false
 	}
-	l.shares.use(at, o.owner)
+	l.shares.Use(at, o.owner)
 	return f.value, true
 }
 
@@ -165,11 +167,11 @@ func (o Facts) Set(value string, key ...string) {
 	defer l.mu.Unlock()
 	at, ok := l.facts[name]
 	if !ok {
-		at = l.shares.add(o.owner, &fact{name: name}, 1)
+		at = l.shares.Add(o.owner, &fact{name: name}, 1)
 		l.facts[name] = at
 	}
-	l.shares.use(at, o.owner)
-	f := at.value
+	l.shares.Use(at, o.owner)
+	f := at.Value
 	if f.value == value && f.loaded {
 		return
 	}
@@ -207,9 +209,9 @@ func (l *Ledger) load(f *fact) bool {
 }
 
 // drop forgets a fact, with the lock held.
-func (l *Ledger) drop(at *item[*fact]) {
-	name := at.value.name
-	l.shares.remove(at)
+func (l *Ledger) drop(at *memory.Item[*fact]) {
+	name := at.Value.name
+	l.shares.Remove(at)
 	delete(l.facts, name)
 	_ = os.Remove(filepath.Join(l.folder(), name))
 }
@@ -217,7 +219,7 @@ func (l *Ledger) drop(at *item[*fact]) {
 // trim keeps the limit, with the lock held.
 func (l *Ledger) trim() {
 	for len(l.facts) > l.most {
-		l.drop(l.shares.next(func(*fact) bool { return true }))
+		l.drop(l.shares.Next(func(*fact) bool { return true }))
 	}
 }
 

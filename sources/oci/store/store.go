@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
 // Layout of the directory: blobs/<algorithm>/<first two digits>/<digest>, and tmp for what is being written.
@@ -36,14 +38,14 @@ type Store struct {
 
 	mu      sync.Mutex
 	entries map[digest.Digest]*entry
-	shares  *shares[*entry] // of those that are ready
+	shares  *memory.Shares[*entry] // of those that are ready
 }
 
 // entry is one digest. Its fields belong to the lock of the store.
 type entry struct {
 	digest digest.Digest
 	holds  int
-	place  *item[*entry] // nil unless the content is there
+	place  *memory.Item[*entry] // nil unless the content is there
 	// copies counts the writes, so that whoever finds an old copy damaged does not remove a new one.
 	copies int
 }
@@ -51,7 +53,7 @@ type entry struct {
 // Open takes over dir, which it makes with mode 0700 if need be: what an earlier process finished is kept, the rest is
 // removed. limit is the disk space, in bytes, of content that nobody reads.
 func Open(dir string, limit int64) (*Store, error) {
-	s := &Store{dir: dir, limit: limit, sync: syncFolder, entries: map[digest.Digest]*entry{}, shares: newShares[*entry]()}
+	s := &Store{dir: dir, limit: limit, sync: syncFolder, entries: map[digest.Digest]*entry{}, shares: memory.NewShares[*entry]()}
 	if err := os.RemoveAll(s.temp()); err != nil {
 		return nil, fmt.Errorf("content store: clear its folder %s: %w", tempName, err)
 	}
@@ -119,7 +121,7 @@ func (s *Store) use(e *entry, owner string) {
 	if e.place == nil {
 		return
 	}
-	s.shares.use(e.place, owner)
+	s.shares.Use(e.place, owner)
 	now := time.Now()
 	_ = os.Chtimes(s.path(e.digest), now, now)
 }
@@ -128,11 +130,11 @@ func (s *Store) use(e *entry, owner string) {
 func (s *Store) keep(e *entry, size int64, by string) {
 	owner := by
 	if e.place != nil {
-		owner = e.place.owner
+		owner = e.place.Owner()
 	}
 	s.forget(e)
-	e.place = s.shares.add(owner, e, size+blockBytes)
-	s.shares.use(e.place, by)
+	e.place = s.shares.Add(owner, e, size+blockBytes)
+	s.shares.Use(e.place, by)
 	e.copies++
 }
 
@@ -141,7 +143,7 @@ func (s *Store) forget(e *entry) {
 	if e.place == nil {
 		return
 	}
-	s.shares.remove(e.place)
+	s.shares.Remove(e.place)
 	e.place = nil
 }
 
@@ -149,12 +151,12 @@ func (s *Store) forget(e *entry) {
 func (s *Store) evict() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.shares.weight > s.limit {
-		found := s.shares.next(func(e *entry) bool { return e.holds == 0 })
+	for s.shares.Weight() > s.limit {
+		found := s.shares.Next(func(e *entry) bool { return e.holds == 0 })
 		if found == nil {
 			return
 		}
-		e := found.value
+		e := found.Value
 		s.forget(e)
 		delete(s.entries, e.digest)
 		_ = os.Remove(s.path(e.digest))
@@ -176,7 +178,7 @@ func (s *Store) remove(e *entry, copies int) {
 func (s *Store) Used() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.shares.weight
+	return s.shares.Weight()
 }
 
 // absent reports that a file has vanished.
