@@ -106,18 +106,23 @@ func startProcess(program string, memory int64) (*process, error) {
 
 // serve answers the child until its pipes are closed, and waits for the end of the process, not for answers that are still being looked for.
 func (c *child[Q, R]) serve() {
-	server := rpc.NewServer()
-	if err := server.RegisterName("Desk", c.desk); err != nil {
-		panic(err) // the methods of a type of this package
-	}
 	go func() {
-		server.ServeConn(c.process)
+		c.converse()
 		c.hangUp()
 	}()
 	<-c.broken
 	c.kill()
 	_ = c.command.Wait()
 	close(c.process.ended)
+}
+
+// converse answers the child until there is nothing more to read.
+func (c *child[Q, R]) converse() {
+	server := rpc.NewServer()
+	if err := server.RegisterName("Desk", c.desk); err != nil {
+		panic(err) // the methods of a type of this package
+	}
+	server.ServeCodec(newCalls(c.process))
 }
 
 // rest notes whether the child waits for an order.
@@ -127,10 +132,13 @@ func (p *process) rest(resting bool) {
 	p.resting = resting
 }
 
-// Read reads what the child sends, as much as one job may. A child that speaks while it waits for an order is not what was started: it would hold up
-// the next job.
+// Read reads what the child sends, as much as one job may, and nothing that comes when its end is decided. A child that speaks while it waits for an order
+// is not what was started: it would hold up the next job.
 func (p *process) Read(b []byte) (int, error) {
 	n, err := p.output.Read(b)
+	if p.isBroken() {
+		return 0, errGone
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.left -= int64(n)
@@ -150,6 +158,16 @@ func (p *process) Read(b []byte) (int, error) {
 
 // hangUp notes that nothing more is heard of the child.
 func (p *process) hangUp() { p.once.Do(func() { close(p.broken) }) }
+
+// isBroken reports whether nothing more is to be heard of the child.
+func (p *process) isBroken() bool {
+	select {
+	case <-p.broken:
+		return true
+	default:
+		return false
+	}
+}
 
 // kill ends the process now.
 func (p *process) kill() {

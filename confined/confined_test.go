@@ -93,8 +93,14 @@ func acts() map[string]func(*confined.Parent) (string, error) {
 		"descriptors": descriptors,
 		"visit":       visit,
 		"asks":        askForEver,
-		"die":         killed,
-		"obey":        obey,
+		"asks 20 times": func(p *confined.Parent) (string, error) {
+			for range 20 {
+				_, _ = confined.Ask[string, string](p, "greet", "you") // as templates that go on without an answer
+			}
+			return "done", nil
+		},
+		"die":  killed,
+		"obey": obey,
 		"say": func(*confined.Parent) (string, error) {
 			fmt.Println("hello")
 			return "said", nil
@@ -339,6 +345,36 @@ func TestAnswersHaveADeadlineTogether(t *testing.T) {
 	_, err = newPool(t, confined.Limits{Answers: 50 * time.Millisecond}).Run(t.Context(),
 		confined.Job{Answers: map[string]confined.Answer{"greet": fast}}, request{Do: "asks"})
 	require.ErrorContains(t, err, "takes longer than 50ms")
+}
+
+func TestTheQuestionsOfAJobAreBounded(t *testing.T) {
+	for name, c := range map[string]struct {
+		limits confined.Limits
+		words  string
+	}{
+		"in number": {confined.Limits{Questions: 10}, "more than 10 times"},
+		"in bytes":  {confined.Limits{Content: 10 << 20}, "more than 10 MiB of answers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.limits.Answers = time.Hour
+			pool := newPool(t, c.limits)
+			asked := 0
+			greet := confined.AnswerWith(func(context.Context, string) (string, error) {
+				asked++
+				return strings.Repeat("x", 1<<20), nil
+			})
+			_, err := pool.Run(t.Context(), confined.Job{Answers: map[string]confined.Answer{"greet": greet}}, request{Do: "asks 20 times", Text: "step"})
+			var ended *confined.Ended
+			require.ErrorAs(t, err, &ended)
+			assert.Equal(t, confined.TooMuchAsked, ended.Reason)
+			assert.Equal(t, 10, asked)
+			require.ErrorContains(t, err, "step: ")
+			require.ErrorContains(t, err, c.words)
+			require.ErrorContains(t, err, "ask once")
+			_, err = pool.Run(t.Context(), confined.Job{Answers: map[string]confined.Answer{"greet": greet}}, request{Do: "ask"})
+			require.NoError(t, err, "each job has its own")
+		})
+	}
 }
 
 func TestKilledChildFailsItsOwnJob(t *testing.T) {

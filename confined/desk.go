@@ -33,12 +33,18 @@ type work struct {
 
 	mu   sync.Mutex
 	left time.Duration
+	// questions and content count what was asked, and the bytes that were answered.
+	questions int
+	content   int64
+	// excess is the limit of questions that was exceeded, as text.
+	excess string
 }
 
 var (
 	errGone      = errors.New("the child is gone")
 	errNoJob     = errors.New("there is no job")
 	errImpatient = errors.New("two results of one job")
+	errAsksMuch  = errors.New("the job asks too much")
 )
 
 func (d *desk[Q, R]) set(w *work) {
@@ -77,13 +83,18 @@ func (d *desk[Q, R]) Take(done *Result[R], next *Order[Q]) error {
 	}
 }
 
-// Ask answers a question of the job. While that takes, the time of the job stands still.
+// Ask answers a question of the job. While that takes, the time of the job stands still. A job that asks too much ends: its template may take an error
+// for an answer.
 func (d *desk[Q, R]) Ask(question *Question, reply *Reply) error {
 	w := d.beginAnswer()
 	if w == nil {
 		return errNoJob
 	}
 	defer w.asked.Done()
+	if w.countQuestion() {
+		d.child.hangUp()
+		return errAsksMuch
+	}
 	answer := w.answers[question.Name]
 	if answer == nil {
 		reply.Problem = "it is not available here"
@@ -92,11 +103,44 @@ func (d *desk[Q, R]) Ask(question *Question, reply *Reply) error {
 	w.clock.pause()
 	defer w.clock.resume()
 	content, err := w.answer(answer, question.Argument)
+	if w.countContent(len(content)) {
+		d.child.hangUp()
+		return errAsksMuch
+	}
 	reply.Content = content
 	if err != nil {
 		reply.Problem = err.Error()
 	}
 	return nil
+}
+
+// countQuestion counts a question and reports whether it is one too many.
+func (w *work) countQuestion() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.questions++
+	if w.questions > w.limits.Questions {
+		w.excess = fmt.Sprintf("%d times", w.limits.Questions)
+	}
+	return w.excess != ""
+}
+
+// countContent counts the bytes of an answer and reports whether they are too many.
+func (w *work) countContent(size int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.content += int64(size)
+	if w.content > w.limits.Content {
+		w.excess = mebibytes(w.limits.Content) + " of answers"
+	}
+	return w.excess != ""
+}
+
+// asksMuch returns the limit of questions that was exceeded, if any.
+func (w *work) asksMuch() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.excess
 }
 
 // answer asks an Answer. One that panics ends its own job, as a panic in the job itself does, not this process.
@@ -134,6 +178,8 @@ const (
 	TooDeep Reason = "Depth"
 	// TooMuchOutput says that the result was too large.
 	TooMuchOutput Reason = "Output"
+	// TooMuchAsked says that the job asked too many questions, or for too much.
+	TooMuchAsked Reason = "Questions"
 	// Died says that the process ended, and nothing of the others is known.
 	Died Reason = "Died"
 )
@@ -162,6 +208,9 @@ func (e *Ended) Error() string {
 		return at + "its calls are nested without end; look for something that calls itself"
 	case TooMuchOutput:
 		return fmt.Sprintf("%sits result is larger than %s; make less in one", at, e.Limit)
+	case TooMuchAsked:
+		return fmt.Sprintf("%sit asked for files, components or objects of a cluster more than %s; ask once, keep the answer in a variable, and look for a loop without end",
+			at, e.Limit)
 	}
 	return at + "its process was ended from outside"
 }
@@ -182,6 +231,8 @@ func (c *child[Q, R]) cause(w *work) error {
 	switch {
 	case overfull:
 		e.Reason, e.Limit = TooMuchOutput, mebibytes(maxAnswer)
+	case w.asksMuch() != "":
+		e.Reason, e.Limit = TooMuchAsked, w.asksMuch()
 	case c.last.contains("stack exceeds"):
 		e.Reason = TooDeep
 	case code == exitMemory || slices.ContainsFunc(outOfMemory, c.last.contains) || c.last.begins("SIGSEGV"):

@@ -9,7 +9,9 @@ import (
 	"encoding/gob"
 	"io"
 	"net/rpc"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -45,12 +47,90 @@ func serveBytes(input []byte, busy bool) *child[string, string] {
 		limits := DefaultLimits()
 		c.desk.set(&work{ctx: context.Background(), answers: answers, limits: limits, clock: newClock(time.Minute), left: limits.Answers})
 	}
-	server := rpc.NewServer()
-	if err := server.RegisterName("Desk", c.desk); err != nil {
-		panic(err)
-	}
-	server.ServeConn(c.process)
+	c.converse()
 	return c
+}
+
+// newBusy returns a parent that has given out a job, and reads what a child sends.
+func newBusy(output io.Reader, input io.Writer, limits Limits, answers map[string]Answer) *child[string, string] {
+	p := &process{WriteCloser: closing{input}, output: output, broken: make(chan struct{}), ended: make(chan struct{}), left: maxAnswer}
+	c := &child[string, string]{process: p, results: make(chan Result[string], 1), orders: make(chan Order[string])}
+	c.desk = &desk[string, string]{child: c}
+	c.desk.set(&work{ctx: context.Background(), answers: answers, limits: limits, clock: newClock(time.Minute), left: limits.Answers})
+	return c
+}
+
+// questions are calls that ask by a name.
+func questions(t testing.TB, name string, count int) []byte {
+	var messages []any
+	for i := range count {
+		messages = append(messages, call(uint64(i+1), "Ask"), Question{Name: name, Argument: []byte("{}")})
+	}
+	return sent(t, messages...)
+}
+
+func TestFewQuestionsOfAJobAreAnsweredAtOnce(t *testing.T) {
+	const asked = 10 * maxCalls
+	input := questions(t, "wait", asked)
+	synctest.Test(t, func(t *testing.T) {
+		free := make(chan struct{})
+		var begun atomic.Int64
+		answers := map[string]Answer{"wait": func(context.Context, []byte) ([]byte, error) {
+			begun.Add(1)
+			<-free
+			return nil, nil
+		}}
+		c := newBusy(bytes.NewReader(input), io.Discard, DefaultLimits(), answers)
+		go c.converse()
+		synctest.Wait()
+		assert.EqualValues(t, maxCalls, begun.Load())
+		close(free)
+		synctest.Wait()
+		assert.EqualValues(t, asked, begun.Load(), "the others waited")
+	})
+}
+
+func TestACallHasItsPlaceUntilItsAnswerIsTaken(t *testing.T) {
+	input := questions(t, "echo", maxCalls+1)
+	synctest.Test(t, func(t *testing.T) {
+		p := newBusy(bytes.NewReader(input), io.Discard, DefaultLimits(), nil).process
+		codec := newCalls(p)
+		read := 0
+		go func() {
+			for codec.ReadRequestHeader(&rpc.Request{}) == nil && codec.ReadRequestBody(nil) == nil {
+				read++
+			}
+		}()
+		synctest.Wait()
+		assert.Equal(t, maxCalls, read)
+		require.NoError(t, codec.WriteResponse(&rpc.Response{}, &Reply{}))
+		synctest.Wait()
+		assert.Equal(t, maxCalls+1, read)
+		p.hangUp() // ends the wait for another place
+	})
+}
+
+func TestNoPlaceIsWaitedForWhenTheChildIsGone(t *testing.T) {
+	input := questions(t, "wait", 2*maxCalls)
+	synctest.Test(t, func(t *testing.T) {
+		answers := map[string]Answer{"wait": func(ctx context.Context, _ []byte) ([]byte, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}
+		ctx, cancel := context.WithCancel(t.Context())
+		c := newBusy(bytes.NewReader(input), io.Discard, DefaultLimits(), answers)
+		c.desk.work.ctx = ctx
+		over := false
+		go func() {
+			c.converse()
+			over = true
+		}()
+		synctest.Wait()
+		c.hangUp()
+		cancel()
+		synctest.Wait()
+		assert.True(t, over)
+	})
 }
 
 func TestSecondResultOfOneJobIsRefused(t *testing.T) {

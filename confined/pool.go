@@ -54,7 +54,7 @@ type Job struct {
 	Owner string
 	// Answers are what the job may ask the parent, by name.
 	Answers map[string]Answer
-	// Limits of this job where they are other than those of the Pool; only Time and Answers count.
+	// Limits of this job where they are other than those of the Pool; Children, Memory and Idle do not count.
 	Limits Limits
 	// Took is told how much of Time a job has taken that came to its end: what it was on a processor, or less where that was in parallel. Nil is nobody.
 	Took func(time.Duration)

@@ -230,13 +230,19 @@ type Limits struct {
 	Time time.Duration
 	// Answers is how long all questions of one job may take together.
 	Answers time.Duration
+	// Questions is how many one job may ask, and Content how many bytes their answers may have together.
+	Questions int
+	Content   int64
 	// Idle is how long a child waits for a job before it ends.
 	Idle time.Duration
 }
 
 // DefaultLimits returns the limits that apply where none are given.
 func DefaultLimits() Limits {
-	return Limits{Children: 4, Memory: 256 << 20, Time: 8 * time.Second, Answers: 5 * time.Minute, Idle: time.Minute}
+	return Limits{
+		Children: 4, Memory: 256 << 20, Time: 8 * time.Second,
+		Answers: 5 * time.Minute, Questions: 100_000, Content: 1 << 30, Idle: time.Minute,
+	}
 }
 
 // headroom is for the granularity in which the runtime takes memory, and for what its garbage collector needs.
@@ -254,7 +260,8 @@ func (l Limits) Most() int64 {
 func (l Limits) orElse(d Limits) Limits {
 	return Limits{
 		Children: orElse(l.Children, d.Children), Memory: orElse(l.Memory, d.Memory), Time: orElse(l.Time, d.Time),
-		Answers: orElse(l.Answers, d.Answers), Idle: orElse(l.Idle, d.Idle),
+		Answers: orElse(l.Answers, d.Answers), Questions: orElse(l.Questions, d.Questions), Content: orElse(l.Content, d.Content),
+		Idle: orElse(l.Idle, d.Idle),
 	}
 }
 

@@ -5,7 +5,6 @@ package fetch
 
 import (
 	"cmp"
-	"container/list"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
 // Layout of the cache directory: one directory per entry, named by digest and form, holding contentName and usageName;
@@ -37,7 +38,7 @@ type entry struct {
 	refs  int
 	ready bool
 	disk  int64
-	lru   *list.Element // set while ready
+	place *memory.Item[*entry] // set while ready
 }
 
 // cache knows what lies on disk and who uses it.
@@ -47,13 +48,12 @@ type cache struct {
 
 	mu      sync.Mutex
 	entries map[string]*entry
-	recent  *list.List // of *entry, the most recently used first
-	used    int64
+	shares  *memory.Shares[*entry]
 }
 
 // openCache takes over dir: what an earlier process finished is kept, the rest is removed.
 func openCache(dir string, limit int64) (*cache, error) {
-	c := &cache{dir: dir, limit: limit, entries: map[string]*entry{}, recent: list.New()}
+	c := &cache{dir: dir, limit: limit, entries: map[string]*entry{}, shares: memory.NewShares[*entry]()}
 	if err := os.RemoveAll(c.temp()); err != nil {
 		return nil, fmt.Errorf("artifact store: clear %s: %w", tempName, err)
 	}
@@ -145,13 +145,12 @@ func fileBytes(path string) (sum int64, err error) {
 
 func (c *cache) adopt(l leftover) {
 	e := &entry{key: l.key, ready: true, disk: l.disk}
-	e.lru = c.recent.PushFront(e)
+	e.place = c.shares.Add("", e, e.disk)
 	c.entries[l.key] = e
-	c.used += l.disk
 }
 
-// hold returns the entry of key, ready or not, and keeps it until release. ready reports whether its content is there.
-func (c *cache) hold(key string) (e *entry, ready bool) {
+// hold returns the entry of key, ready or not, and keeps it until release, for an owner. ready reports whether its content is there.
+func (c *cache) hold(key, owner string) (e *entry, ready bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e = c.entries[key]
@@ -163,7 +162,7 @@ func (c *cache) hold(key string) (e *entry, ready bool) {
 	if !e.ready {
 		return e, false
 	}
-	c.recent.MoveToFront(e.lru)
+	c.shares.Use(e.place, owner)
 	c.touch(e)
 	return e, true
 }
@@ -174,8 +173,8 @@ func (c *cache) touch(e *entry) {
 	_ = os.Chtimes(filepath.Join(c.dir, e.key), now, now)
 }
 
-// commit moves the finished directory at path into the cache as the content of e, which the caller holds.
-func (c *cache) commit(e *entry, path string, u usage) error {
+// commit moves the finished directory at path into the cache as the content of e, which the caller holds, for an owner.
+func (c *cache) commit(e *entry, path string, u usage, owner string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e.ready {
@@ -185,8 +184,7 @@ func (c *cache) commit(e *entry, path string, u usage) error {
 		return fmt.Errorf("artifact store: move an entry into place: %w", err)
 	}
 	e.ready, e.disk = true, u.disk()
-	e.lru = c.recent.PushFront(e)
-	c.used += e.disk
+	e.place = c.shares.Add(owner, e, e.disk)
 	return nil
 }
 
@@ -212,17 +210,17 @@ func (c *cache) lose(e *entry) {
 	removeTrash(trash)
 }
 
-// evict removes the least recently used entries that nobody holds until the limit is kept.
+// evict removes entries that nobody holds until the limit is kept: of the owner who has most, the least recently used.
 func (c *cache) evict() {
 	var trash []string
 	c.mu.Lock()
-	for at := c.recent.Back(); at != nil && c.used > c.limit; {
-		e := at.Value.(*entry)
-		at = at.Prev()
-		if e.refs == 0 {
-			trash = append(trash, c.retire(e))
-			delete(c.entries, e.key)
+	for c.shares.Weight() > c.limit {
+		found := c.shares.Next(func(e *entry) bool { return e.refs == 0 })
+		if found == nil {
+			break
 		}
+		trash = append(trash, c.retire(found.Value))
+		delete(c.entries, found.Value.key)
 	}
 	c.mu.Unlock()
 	for _, t := range trash {
@@ -232,9 +230,8 @@ func (c *cache) evict() {
 
 // retire takes the content of e out of the cache, with the lock held, and returns where it lies now.
 func (c *cache) retire(e *entry) string {
-	c.recent.Remove(e.lru)
-	c.used -= e.disk
-	e.ready, e.lru, e.disk = false, nil, 0
+	c.shares.Remove(e.place)
+	e.ready, e.place, e.disk = false, nil, 0
 	from := filepath.Join(c.dir, e.key)
 	trash, err := os.MkdirTemp(c.temp(), "trash-")
 	if err != nil || os.Rename(from, filepath.Join(trash, e.key)) != nil {

@@ -180,7 +180,7 @@ func (f *stream) kept(name string, want digest.Digest) fetch.Content {
 	if scope == "" || f.mutable && want == "" {
 		scope, id = "once", unique()
 	}
-	return fetch.Content{Name: name, Scope: scope, ID: id, Digest: want, Write: func(ctx context.Context, w io.Writer) error {
+	return fetch.Content{Name: name, Scope: scope, ID: id, Digest: want, Owner: f.owner, Write: func(ctx context.Context, w io.Writer) error {
 		opened, err := f.arrive(ctx)
 		if err != nil {
 			return err

@@ -147,7 +147,8 @@ func (f *finder) local(ctx context.Context, t component.Typed, written string, o
 	if !info.IsDir() {
 		var unpacked *fetch.Tree
 		unpacked, err = f.r.options.Store.Extract(ctx, fetch.Content{
-			Name: name, Scope: "local " + clean, ID: fmt.Sprint(info.ModTime().UnixNano(), " ", info.Size()), Write: copyOf(tree, clean),
+			Name: name, Scope: "local " + clean, ID: fmt.Sprint(info.ModTime().UnixNano(), " ", info.Size()), Owner: f.scope.Namespace,
+			Write: copyOf(tree, clean),
 		})
 		if err == nil {
 			content, held = unpacked.FS(), append(held, unpacked)
@@ -244,7 +245,7 @@ func (f *finder) git(ctx context.Context, t component.Typed, spec component.GitR
 	}
 	at.Commit = commit
 	scope := "git " + spec.URL
-	tree, err := f.r.options.Store.Extract(ctx, fetch.Content{Name: name, Scope: scope, ID: commit + " " + spec.Path, Write: f.r.gitArchive(at, spec.Path)})
+	tree, err := f.r.options.Store.Extract(ctx, fetch.Content{Name: name, Scope: scope, ID: commit + " " + spec.Path, Owner: f.scope.Namespace, Write: f.r.gitArchive(at, spec.Path)})
 	if err != nil {
 		return nil, err
 	}

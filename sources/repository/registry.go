@@ -56,7 +56,7 @@ type registryOrigin struct {
 
 // at is a place with the logins of a Scope.
 func (r *Repositories) at(s *Scope, base string) place {
-	return place{r: r, owner: s.Namespace, base: base, logins: s.Rights.logins, fingerprint: s.Rights.fingerprint}
+	return place{r: r, owner: s.Namespace, base: base, logins: s.Rights.logins.For(s.Namespace), fingerprint: s.Rights.fingerprint}
 }
 
 // below puts the logins of the version's registry first where a place that the version names lies below that registry.

@@ -7,17 +7,18 @@ package notify
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/events"
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -67,11 +68,21 @@ func Since(condition *metav1.Condition) string {
 }
 
 // NewRecorder returns a recorder of events for Kubernetes and, with an address, for a receiver such as notification-controller. Events
-// for the receiver are posted beside the workers, one after the other, by a part that it adds to the manager; a slow receiver delays
-// nobody. What the receiver cannot take is dropped and counted in landscaper_events_dropped_total, which registry gets.
+// are written and posted beside the workers, one after the other, by parts that it adds to the manager; a slow receiver delays
+// nobody. Where too many wait, the namespace with most has fewer. What the receiver cannot take is dropped and counted in
+// landscaper_events_dropped_total, which registry gets.
 func NewRecorder(mgr ctrl.Manager, log logr.Logger, address, controller string, registry prometheus.Registerer) (*events.Recorder, error) {
 	recorder, err := events.NewRecorder(mgr, log, address, controller)
-	if err != nil || address == "" {
+	if err != nil {
+		return nil, err
+	}
+	client, err := corev1client.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, err
+	}
+	inCluster := newKubernetes(mgr.GetScheme(), client.Events(metav1.NamespaceAll), log, controller)
+	recorder.EventRecorder = inCluster
+	if err := mgr.Add(inCluster); err != nil || address == "" {
 		return recorder, err
 	}
 	queue := newEventQueue(log)
@@ -85,8 +96,7 @@ func NewRecorder(mgr ctrl.Manager, log logr.Logger, address, controller string, 
 // eventQueue takes the posts of a recorder, as its transport, and sends them in the background.
 type eventQueue struct {
 	log     logr.Logger
-	waiting chan eventPost
-	bytes   atomic.Int64
+	waiting *turns[eventPost]
 	dropped *prometheus.CounterVec
 	sender  *http.Client
 	// pause is the time before the second try; it doubles with each.
@@ -105,7 +115,7 @@ type eventPost struct {
 
 func newEventQueue(log logr.Logger) *eventQueue {
 	return &eventQueue{
-		log: log, waiting: make(chan eventPost, maxQueuedEvents), pause: time.Second, lastCall: eventLastCall, now: time.Now,
+		log: log, waiting: newTurns[eventPost](maxQueuedEvents, maxQueuedEventBytes), pause: time.Second, lastCall: eventLastCall, now: time.Now,
 		sender: &http.Client{Timeout: eventTimeout},
 		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "landscaper_events_dropped_total",
@@ -142,17 +152,13 @@ func (q *eventQueue) RoundTrip(request *http.Request) (*http.Response, error) {
 	}, nil
 }
 
+// put adds a post to those of the namespace that it is about.
 func (q *eventQueue) put(post eventPost) {
-	size := int64(len(post.body))
-	if q.bytes.Add(size) <= maxQueuedEventBytes {
-		select {
-		case q.waiting <- post:
-			return
-		default:
-		}
+	var about struct{ InvolvedObject struct{ Namespace string } }
+	_ = json.Unmarshal(post.body, &about) // the recorder has made it
+	for range q.waiting.put(about.InvolvedObject.Namespace, post, len(post.body)) {
+		q.drop(dropQueueFull)
 	}
-	q.bytes.Add(-size)
-	q.drop(dropQueueFull)
 }
 
 func (q *eventQueue) drop(reason string) { q.dropped.WithLabelValues(reason).Inc() }
@@ -162,28 +168,12 @@ func (q *eventQueue) NeedLeaderElection() bool { return false }
 
 // Start sends events until ctx ends, and then for some seconds what is left.
 func (q *eventQueue) Start(ctx context.Context) error {
-	for ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-		case post := <-q.waiting:
-			q.deliver(ctx, post)
-		}
-	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), q.lastCall)
-	defer cancel()
-	for {
-		select {
-		case post := <-q.waiting:
-			q.deliver(last, post)
-		default:
-			return nil
-		}
-	}
+	q.waiting.serve(ctx, q.lastCall, q.deliver)
+	return nil
 }
 
 // deliver sends one event, or drops it.
 func (q *eventQueue) deliver(ctx context.Context, post eventPost) {
-	q.bytes.Add(-int64(len(post.body)))
 	if q.now().Sub(post.at) > eventAge {
 		q.drop(dropExpired)
 		return

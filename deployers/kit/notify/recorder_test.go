@@ -125,7 +125,7 @@ func TestT10SilentReceiverBlocksNobody(t *testing.T) {
 		recorder.Event(subject, corev1.EventTypeNormal, "Well", "fine")
 	}
 	assert.GreaterOrEqual(t, queue.droppedFor(dropQueueFull), 99.0)
-	assert.LessOrEqual(t, len(queue.waiting), maxQueuedEvents)
+	assert.LessOrEqual(t, queue.waiting.length(), int64(maxQueuedEvents))
 	stop()
 }
 
@@ -135,11 +135,11 @@ func TestT10LargeEventsAreBoundedTogether(t *testing.T) {
 	for range 20 {
 		recorder.Event(subject, corev1.EventTypeNormal, "Well", long)
 	}
-	assert.LessOrEqual(t, queue.bytes.Load(), int64(maxQueuedEventBytes))
-	assert.Equal(t, 20.0, queue.droppedFor(dropQueueFull)+float64(len(queue.waiting)))
-	assert.Less(t, len(queue.waiting), 17)
+	assert.LessOrEqual(t, queue.waiting.size(), int64(maxQueuedEventBytes))
+	assert.Equal(t, 20.0, queue.droppedFor(dropQueueFull)+float64(queue.waiting.length()))
+	assert.Less(t, queue.waiting.length(), int64(17))
 	serve(t, queue)()
-	assert.Zero(t, queue.bytes.Load())
+	assert.Zero(t, queue.waiting.size())
 }
 
 func TestT10OldEventsAreDropped(t *testing.T) {

@@ -5,7 +5,6 @@ package store
 
 import (
 	"cmp"
-	"container/list"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -18,6 +17,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
 // Layout of a ledger: its salt, and one file for each fact.
@@ -39,8 +40,8 @@ type Ledger struct {
 	most int
 
 	mu     sync.Mutex
-	facts  map[string]*list.Element
-	recent *list.List // of *fact, the most recently used first
+	facts  map[string]*memory.Item[*fact]
+	shares *memory.Shares[*fact]
 }
 
 // fact is one value; loaded reports whether it was read from disk yet.
@@ -51,9 +52,9 @@ type fact struct {
 }
 
 // OpenLedger takes over dir, which it makes with mode 0700 if need be. It remembers the most recently used facts, at most
-// so many.
+// so many; of the owner who has most the others go first.
 func OpenLedger(dir string, most int) (*Ledger, error) {
-	l := &Ledger{dir: dir, most: most, facts: map[string]*list.Element{}, recent: list.New()}
+	l := &Ledger{dir: dir, most: most, facts: map[string]*memory.Item[*fact]{}, shares: memory.NewShares[*fact]()}
 	if err := os.MkdirAll(l.folder(), 0o700); err != nil {
 		return nil, fmt.Errorf("ledger: make its directory: %w", err)
 	}
@@ -103,7 +104,7 @@ func (l *Ledger) adopt() error {
 	}
 	slices.SortFunc(found, func(a, b leftover) int { return cmp.Or(a.used.Compare(b.used), strings.Compare(a.name, b.name)) })
 	for _, f := range found {
-		l.facts[f.name] = l.recent.PushFront(&fact{name: f.name})
+		l.facts[f.name] = l.shares.Add("", &fact{name: f.name}, 1)
 	}
 	l.trim()
 	return nil
@@ -120,8 +121,21 @@ func (l *Ledger) sum(text string) []byte {
 	return mac.Sum(nil)
 }
 
+// Facts are a Ledger as one owner uses it: facts count for who has noted them, or asks for them and has fewer.
+type Facts struct {
+	ledger *Ledger
+	owner  string
+}
+
+// For returns the Ledger for an owner.
+func (l *Ledger) For(owner string) Facts { return Facts{ledger: l, owner: owner} }
+
 // Get returns the value of the key.
-func (l *Ledger) Get(key ...string) (string, bool) {
+func (l *Ledger) Get(key ...string) (string, bool) { return l.For("").Get(key...) }
+
+// Get is that of the Ledger.
+func (o Facts) Get(key ...string) (string, bool) {
+	l := o.ledger
 	name := l.name(key)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,17 +143,21 @@ func (l *Ledger) Get(key ...string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	f := at.Value.(*fact)
+	f := at.Value
 	if !f.loaded && !l.load(f) {
 		l.drop(at)
 		return "", false
 	}
-	l.recent.MoveToFront(at)
+	l.shares.Use(at, o.owner)
 	return f.value, true
 }
 
 // Set remembers the value for the key. A value of more than 4000 bytes is not remembered, and no former one either.
-func (l *Ledger) Set(value string, key ...string) {
+func (l *Ledger) Set(value string, key ...string) { l.For("").Set(value, key...) }
+
+// Set is that of the Ledger.
+func (o Facts) Set(value string, key ...string) {
+	l := o.ledger
 	if len(value) > maxValue {
 		l.Delete(key...)
 		return
@@ -149,11 +167,11 @@ func (l *Ledger) Set(value string, key ...string) {
 	defer l.mu.Unlock()
 	at, ok := l.facts[name]
 	if !ok {
-		at = l.recent.PushFront(&fact{name: name})
+		at = l.shares.Add(o.owner, &fact{name: name}, 1)
 		l.facts[name] = at
 	}
-	l.recent.MoveToFront(at)
-	f := at.Value.(*fact)
+	l.shares.Use(at, o.owner)
+	f := at.Value
 	if f.value == value && f.loaded {
 		return
 	}
@@ -191,15 +209,17 @@ func (l *Ledger) load(f *fact) bool {
 }
 
 // drop forgets a fact, with the lock held.
-func (l *Ledger) drop(at *list.Element) {
-	name := l.recent.Remove(at).(*fact).name
+func (l *Ledger) drop(at *memory.Item[*fact]) {
+	name := at.Value.name
+	l.shares.Remove(at)
 	delete(l.facts, name)
 	_ = os.Remove(filepath.Join(l.folder(), name))
 }
 
+// trim keeps the limit, with the lock held.
 func (l *Ledger) trim() {
 	for len(l.facts) > l.most {
-		l.drop(l.recent.Back())
+		l.drop(l.shares.Next(func(*fact) bool { return true }))
 	}
 }
 

@@ -130,6 +130,17 @@ func TestTheLedgerKeepsItsLimit(t *testing.T) {
 	require.Len(t, ledger(t, dir, 2).facts, 2)
 }
 
+func TestFactsOfWhoHasMostGoFirst(t *testing.T) {
+	l := ledger(t, t.TempDir(), 4)
+	l.For("modest").Set("x", "own")
+	for i := range 10 {
+		l.For("greedy").Set("x", fmt.Sprint(i))
+	}
+	requireFact(t, l, "x", "own")
+	requireFact(t, l, "x", "7")
+	requireNone(t, l, "6")
+}
+
 func TestUnfinishedFactsAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	l := ledger(t, dir, 3)

@@ -31,13 +31,17 @@ func (f *File) Close() error { return f.close() }
 
 // Get returns the content of d after comparing all of it with the digest. It fails with ErrAbsent if there is none, or
 // only a damaged copy, which it removes.
-func (s *Store) Get(d digest.Digest) (*File, error) {
+func (s *Store) Get(d digest.Digest) (*File, error) { return s.For("").Get(d) }
+
+// Get is that of the Store.
+func (o Share) Get(d digest.Digest) (*File, error) {
+	s := o.store
 	if err := d.Validate(); err != nil {
 		return nil, fmt.Errorf("content store: %w", err)
 	}
 	s.mu.Lock()
 	e := s.entry(d)
-	there, copies := e.lru != nil, e.copies
+	there, copies := e.place != nil, e.copies
 	e.holds++
 	s.mu.Unlock()
 	if !there {
@@ -52,7 +56,7 @@ func (s *Store) Get(d digest.Digest) (*File, error) {
 		s.release(e)
 		return nil, err
 	}
-	s.use(e)
+	s.use(e, o.owner)
 	return f, nil
 }
 

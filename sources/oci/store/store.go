@@ -4,7 +4,6 @@
 package store
 
 import (
-	"container/list"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
 // Layout of the directory: blobs/<algorithm>/<first two digits>/<digest>, and tmp for what is being written.
@@ -32,19 +33,19 @@ var ErrAbsent = errors.New("not in the store")
 type Store struct {
 	dir   string
 	limit int64
+	// sync makes the names in a folder durable.
+	sync func(folder string) error
 
 	mu      sync.Mutex
 	entries map[digest.Digest]*entry
-	recent  *list.List // of *entry that are ready, the most recently used first
-	used    int64
+	shares  *memory.Shares[*entry] // of those that are ready
 }
 
 // entry is one digest. Its fields belong to the lock of the store.
 type entry struct {
 	digest digest.Digest
 	holds  int
-	disk   int64
-	lru    *list.Element // nil unless the content is there
+	place  *memory.Item[*entry] // nil unless the content is there
 	// copies counts the writes, so that whoever finds an old copy damaged does not remove a new one.
 	copies int
 }
@@ -52,7 +53,7 @@ type entry struct {
 // Open takes over dir, which it makes with mode 0700 if need be: what an earlier process finished is kept, the rest is
 // removed. limit is the disk space, in bytes, of content that nobody reads.
 func Open(dir string, limit int64) (*Store, error) {
-	s := &Store{dir: dir, limit: limit, entries: map[digest.Digest]*entry{}, recent: list.New()}
+	s := &Store{dir: dir, limit: limit, sync: syncFolder, entries: map[digest.Digest]*entry{}, shares: memory.NewShares[*entry]()}
 	if err := os.RemoveAll(s.temp()); err != nil {
 		return nil, fmt.Errorf("content store: clear its folder %s: %w", tempName, err)
 	}
@@ -74,6 +75,15 @@ func (s *Store) temp() string { return filepath.Join(s.dir, tempName) }
 func (s *Store) path(d digest.Digest) string {
 	return filepath.Join(s.dir, blobsName, d.Algorithm().String(), d.Encoded()[:2], d.Encoded())
 }
+
+// Share is a Store as one owner uses it: content counts for who has brought it, or reads it and has less.
+type Share struct {
+	store *Store
+	owner string
+}
+
+// For returns the Store for an owner.
+func (s *Store) For(owner string) Share { return Share{store: s, owner: owner} }
 
 // Hold keeps d from being removed, if it is there or arrives, until release is called, once.
 func (s *Store) Hold(d digest.Digest) (release func()) {
@@ -97,56 +107,59 @@ func (s *Store) entry(d digest.Digest) *entry {
 func (s *Store) release(e *entry) {
 	s.mu.Lock()
 	e.holds--
-	if e.holds == 0 && e.lru == nil {
+	if e.holds == 0 && e.place == nil {
 		delete(s.entries, e.digest)
 	}
 	s.mu.Unlock()
 	s.evict()
 }
 
-// use notes that e is read; losing the time on disk costs the order after a restart.
-func (s *Store) use(e *entry) {
+// use notes that an owner reads e; losing the time on disk costs the order after a restart.
+func (s *Store) use(e *entry, owner string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e.lru == nil {
+	if e.place == nil {
 		return
 	}
-	s.recent.MoveToFront(e.lru)
+	s.shares.Use(e.place, owner)
 	now := time.Now()
 	_ = os.Chtimes(s.path(e.digest), now, now)
 }
 
-// keep notes that the content of e is there, with the lock held.
-func (s *Store) keep(e *entry, size int64) {
+// keep notes that the content of e is there, which somebody has brought, with the lock held. Who brings what is there already uses it.
+func (s *Store) keep(e *entry, size int64, by string) {
+	owner := by
+	if e.place != nil {
+		owner = e.place.Owner()
+	}
 	s.forget(e)
-	e.disk = size + blockBytes
-	e.lru = s.recent.PushFront(e)
+	e.place = s.shares.Add(owner, e, size+blockBytes)
+	s.shares.Use(e.place, by)
 	e.copies++
-	s.used += e.disk
 }
 
 // forget notes that the content of e is gone, with the lock held.
 func (s *Store) forget(e *entry) {
-	if e.lru == nil {
+	if e.place == nil {
 		return
 	}
-	s.recent.Remove(e.lru)
-	s.used -= e.disk
-	e.lru, e.disk = nil, 0
+	s.shares.Remove(e.place)
+	e.place = nil
 }
 
-// evict removes the least recently used content that nobody holds until the limit is kept.
+// evict removes content that nobody holds until the limit is kept: of the owner who has most, the least recently used.
 func (s *Store) evict() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for at := s.recent.Back(); at != nil && s.used > s.limit; {
-		e := at.Value.(*entry)
-		at = at.Prev()
-		if e.holds == 0 {
-			s.forget(e)
-			delete(s.entries, e.digest)
-			_ = os.Remove(s.path(e.digest))
+	for s.shares.Weight() > s.limit {
+		found := s.shares.Next(func(e *entry) bool { return e.holds == 0 })
+		if found == nil {
+			return
 		}
+		e := found.Value
+		s.forget(e)
+		delete(s.entries, e.digest)
+		_ = os.Remove(s.path(e.digest))
 	}
 }
 
@@ -154,7 +167,7 @@ func (s *Store) evict() {
 func (s *Store) remove(e *entry, copies int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e.copies != copies || e.lru == nil {
+	if e.copies != copies || e.place == nil {
 		return
 	}
 	s.forget(e)
@@ -165,7 +178,7 @@ func (s *Store) remove(e *entry, copies int) {
 func (s *Store) Used() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.used
+	return s.shares.Weight()
 }
 
 // absent reports that a file has vanished.

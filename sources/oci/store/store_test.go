@@ -178,6 +178,20 @@ func TestForeignFilesAreLeftAlone(t *testing.T) {
 	require.Len(t, files(t, dir), 3)
 }
 
+func TestOthersGoOnWhileAFolderBecomesDurable(t *testing.T) {
+	s := open(t, t.TempDir(), plenty)
+	var synced []string
+	s.sync = func(folder string) error {
+		synced = append(synced, folder)
+		if assert.True(t, s.mu.TryLock(), "nobody else can use the store") {
+			s.mu.Unlock()
+		}
+		return syncFolder(folder)
+	}
+	d := mustPut(t, s, "one")
+	require.Equal(t, []string{filepath.Dir(s.path(d))}, synced)
+}
+
 func TestTheLeastRecentlyUsedGoesFirst(t *testing.T) {
 	s := open(t, t.TempDir(), 3*(blockBytes+10))
 	var all []digest.Digest
@@ -189,6 +203,80 @@ func TestTheLeastRecentlyUsedGoesFirst(t *testing.T) {
 	_, err := s.Get(all[1])
 	require.ErrorIs(t, err, ErrAbsent)
 	require.Equal(t, "0", read(t, s, all[0]))
+}
+
+// putFor stores content for an owner.
+func putFor(t *testing.T, s *Store, owner, content string) digest.Digest {
+	t.Helper()
+	d := digest.FromString(content)
+	require.NoError(t, s.For(owner).Put(d, int64(len(content)), func(w io.Writer) error {
+		_, err := io.WriteString(w, content)
+		return err
+	}))
+	return d
+}
+
+// readFor reads content for an owner.
+func readFor(t *testing.T, s *Store, owner string, d digest.Digest) {
+	t.Helper()
+	f, err := s.For(owner).Get(d)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+}
+
+func TestWhoHasMostGoesFirst(t *testing.T) {
+	s := open(t, t.TempDir(), 4*(blockBytes+10))
+	own := putFor(t, s, "modest", "own")
+	for i := range 10 {
+		putFor(t, s, "greedy", fmt.Sprint(i))
+	}
+	readFor(t, s, "modest", own)
+	readFor(t, s, "greedy", digest.FromString("9"))
+	_, err := s.Get(digest.FromString("6"))
+	require.ErrorIs(t, err, ErrAbsent)
+}
+
+func TestWhatIsHeldOfWhoHasMostLeavesItToTheOthers(t *testing.T) {
+	s := open(t, t.TempDir(), 2*(blockBytes+10))
+	for i := range 3 {
+		defer s.Hold(digest.FromString(fmt.Sprint(i)))()
+		putFor(t, s, "greedy", fmt.Sprint(i))
+	}
+	own := putFor(t, s, "modest", "own")
+	_, err := s.Get(own)
+	require.ErrorIs(t, err, ErrAbsent)
+}
+
+func TestWhatOthersUseIsChargedToWhoHasLeast(t *testing.T) {
+	for name, tc := range map[string]struct {
+		restart bool
+		use     func(t *testing.T, s *Store, shared digest.Digest)
+	}{
+		"read by who has most":         {false, func(t *testing.T, s *Store, shared digest.Digest) { readFor(t, s, "greedy", shared) }},
+		"brought anew by who has most": {false, func(t *testing.T, s *Store, _ digest.Digest) { putFor(t, s, "greedy", "shared") }},
+		"read by who has least":        {false, func(t *testing.T, s *Store, shared digest.Digest) { readFor(t, s, "another", shared) }},
+		"read by nobody in particular": {false, func(t *testing.T, s *Store, shared digest.Digest) { readFor(t, s, "", shared) }},
+		"of a former process":          {true, func(t *testing.T, s *Store, shared digest.Digest) { readFor(t, s, "modest", shared) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := open(t, dir, plenty)
+			shared := putFor(t, s, "modest", "shared")
+			if tc.restart {
+				s = open(t, dir, plenty)
+			}
+			for i := range 5 {
+				putFor(t, s, "greedy", fmt.Sprint(i))
+			}
+			tc.use(t, s, shared)
+			for i := range 5 {
+				readFor(t, s, "greedy", digest.FromString(fmt.Sprint(i)))
+			}
+			s.limit = 2 * (blockBytes + 10)
+			s.evict()
+			readFor(t, s, "modest", shared)
+		})
+	}
 }
 
 func TestTheOrderOfUseSurvivesARestart(t *testing.T) {
