@@ -218,9 +218,6 @@ var errTooManyObjects = fmt.Errorf("%w: it makes more than %d objects; split it"
 func (w *worker) keepRevision(chart *helmchart.Chart, hooks []*release.Hook, manifest string) (err error) {
 	w.parent.Begin("manifest of the chart")
 	revision := &release.Release{Manifest: manifest, Hooks: hooks}
-	if records.Documents(revision) > records.MaxDocuments {
-		return errTooManyObjects
-	}
 	var all foreign.Several // the parent holds them together
 	for _, document := range slices.Concat(slices.Collect(maps.Values(releaseutil.SplitManifests(manifest))), manifestsOf(hooks)) {
 		if err := all.Afford([]byte(document)); errors.Is(err, foreign.ErrTooMuch) {
