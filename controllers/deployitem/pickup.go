@@ -61,7 +61,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		WithOptions(fair.Options(concurrency, nil))
 	if r.Leases != "" && r.PickupTimeout > 0 {
 		blder = blder.WatchesRawSource(source.Func(r.deployers.keepQueue)).
-			Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(r.deployers.parkedOf), builder.WithPredicates(selectionChanged))
+			Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(r.deployers.laterParkedOf()), builder.WithPredicates(selectionChanged))
 		if err := r.watchLeases(mgr); err != nil {
 			return fmt.Errorf("watch the Leases of deployers: %w", err)
 		}
@@ -78,6 +78,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 // Reconcile fails the job of one DeployItem when somebody interrupts it, when its type was changed, or when its time for pick-up is over, and otherwise looks
 // again at that instant. An item of another type that is to be deleted without uninstalling goes.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if r.deployers.later.Look(ctx, req, func(woken ctrl.Request) { r.deployers.queue.Add(woken) }) {
+		return ctrl.Result{}, nil
+	}
 	r.deployers.unpark(req.NamespacedName)
 	item := &v1alpha1.DeployItem{}
 	if err := r.Get(ctx, req.NamespacedName, item); err != nil {
