@@ -243,6 +243,6 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 func (f *controllerFlags) deployItems(mgr ctrl.Manager, recorder record.EventRecorder) *deployitem.Reconciler {
 	return &deployitem.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Shard: f.shard, Recorder: recorder, PickupTimeout: f.pickupTimeout, Now: time.Now,
-		Environments: f.management.enabled, Leases: f.leases,
+		Environments: f.management.enabled, Homes: f.management.homes(), Leases: f.leases,
 	}
 }

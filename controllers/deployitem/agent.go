@@ -33,7 +33,8 @@ func targetOf(object client.Object) []string {
 	return nil
 }
 
-// environmentOf returns the Environment that the Target of an item belongs to, nil when there is none.
+// environmentOf returns the Environment that the Target of an item belongs to, nil when there is none. One whose deployers may not work in the namespace is
+// none: whoever writes a Target can name it, and is not to learn of it.
 func (r *Reconciler) environmentOf(ctx context.Context, item *v1alpha1.DeployItem) (*v1alpha1.Environment, error) {
 	if !r.Environments || item.Spec.Target == nil {
 		return nil, nil
@@ -45,10 +46,13 @@ func (r *Reconciler) environmentOf(ctx context.Context, item *v1alpha1.DeployIte
 		return nil, client.IgnoreNotFound(err)
 	}
 	err = r.Get(ctx, client.ObjectKey{Name: name}, env)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
+	if err != nil {
+		return nil, client.IgnoreNotFound(err)
 	}
-	return env, err
+	if reaches, err := r.Homes.Reaches(ctx, r, env, item.Namespace); !reaches || err != nil {
+		return nil, err
+	}
+	return env, nil
 }
 
 // awaitAgent reports whether an item waits for the agent of its Environment, and shows that; when the agent is back it takes that back.
@@ -92,9 +96,10 @@ func waitsSince(requested time.Time, env *v1alpha1.Environment, now time.Time) (
 	return since
 }
 
-// connectionChanged passes the events after which items wait, or wait no longer: of the agent, and of the deployers that it speaks for.
+// connectionChanged passes the events after which items wait, or wait no longer: of the agent, of the deployers that it speaks for, and of where they work.
 var connectionChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-	return connectionOf(e.ObjectOld) != connectionOf(e.ObjectNew) || !slices.Equal(deployersOf(e.ObjectOld), deployersOf(e.ObjectNew))
+	return connectionOf(e.ObjectOld) != connectionOf(e.ObjectNew) || !slices.Equal(deployersOf(e.ObjectOld), deployersOf(e.ObjectNew)) ||
+		!slices.Equal(namespacesOf(e.ObjectOld), namespacesOf(e.ObjectNew))
 }}
 
 // deployersOf returns the names of the deployers of an Environment. One that is not ready may only be upgraded, so that items wait on.
@@ -105,6 +110,13 @@ func deployersOf(object client.Object) (names []string) {
 		}
 	}
 	return names
+}
+
+func namespacesOf(object client.Object) []string {
+	if env, ok := object.(*v1alpha1.Environment); ok {
+		return env.Spec.Namespaces
+	}
+	return nil
 }
 
 func connectionOf(object client.Object) metav1.ConditionStatus {

@@ -11,12 +11,14 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -169,6 +171,8 @@ func TestWhichEventsOfAnEnvironmentBringItemsBack(t *testing.T) {
 		}
 		return env
 	}
+	elsewhere := environment(true, "one")
+	elsewhere.Spec.Namespaces = []string{"a"}
 	for name, tc := range map[string]struct {
 		after *v1alpha1.Environment
 		back  bool
@@ -176,6 +180,7 @@ func TestWhichEventsOfAnEnvironmentBringItemsBack(t *testing.T) {
 		"a deployer is upgraded": {environment(false, "one"), false},
 		"a deployer is gone":     {environment(true), true},
 		"another one comes":      {environment(true, "one", "two"), true},
+		"it works elsewhere":     {elsewhere, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, tc.back, connectionChanged.Update(event.UpdateEvent{ObjectOld: environment(true, "one"), ObjectNew: tc.after}))
@@ -193,4 +198,73 @@ func TestAnAgentThatIsNotJudgedYetCostsNoWrite(t *testing.T) {
 func (b *bench) leave(t *testing.T) {
 	t.Helper()
 	require.NoError(t, b.api.Delete(t.Context(), &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: "east"}}))
+}
+
+// owned gives the Environment a namespace of its own, which allows its deployers some namespaces, and the namespaces that it names itself.
+func (b *bench) owned(t *testing.T, allowed string, named []string) {
+	t.Helper()
+	b.r.Homes = pair.Homes{Shared: "ls-system"}
+	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: "ls-env-east", Annotations: map[string]string{v1alpha1.AllowedNamespacesAnnotation: allowed},
+	}}
+	require.NoError(t, b.api.Create(t.Context(), home))
+	env := &v1alpha1.Environment{}
+	require.NoError(t, b.api.Get(t.Context(), client.ObjectKey{Name: "east"}, env))
+	env.Spec.Namespaces, env.Status.Namespace = named, home.Name
+	require.NoError(t, b.api.Update(t.Context(), env))
+}
+
+func TestAnEnvironmentOfOthersIsToldApartFromNoneByNobody(t *testing.T) {
+	shows := func(t *testing.T, arrange func(*bench)) (status v1alpha1.DeployItemStatus) {
+		b := newBench(t, onTarget)
+		b.fenced(t, metav1.ConditionFalse, began)
+		arrange(b)
+		require.Zero(t, b.pass(t))
+		status = b.shown(t).Status
+		require.NotNil(t, status.LastError)
+		for i := range status.Conditions {
+			status.Conditions[i].LastTransitionTime = metav1.Time{} // of the clock of the library
+		}
+		return status
+	}
+	none := shows(t, func(b *bench) { b.leave(t) })
+	for name, arrange := range map[string]func(*bench){
+		"its namespace allows others":        func(b *bench) { b.owned(t, "a, b", nil) },
+		"it names others":                    func(b *bench) { b.owned(t, "*", []string{"a"}) },
+		"it names more than is allowed":      func(b *bench) { b.owned(t, "a", []string{"a", "n"}) },
+		"it has no namespace yet":            func(b *bench) { b.r.Homes = pair.Homes{Shared: "ls-system"} },
+		"its agent is connected":             func(b *bench) { b.connect(t, metav1.ConditionTrue, began.Add(time.Second)); b.owned(t, "a", nil) },
+		"it shares a namespace and names it": func(b *bench) { b.owned(t, "*", []string{"a"}); b.r.Homes.Shared = "ls-env-east" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, none, shows(t, arrange))
+		})
+	}
+	assert.Contains(t, none.LastError.Message, "(annotation landscaper.gardener.cloud/environment of Target n/cluster names Environment east, which does "+
+		"not exist or whose deployers may not work in namespace n; name another one, or have its operators allow the namespace)")
+}
+
+func TestWhoMayUseAnEnvironmentWaitsForItsAgent(t *testing.T) {
+	for name, arrange := range map[string]func(*bench){
+		"its namespace allows it":        func(b *bench) { b.owned(t, "a, n", nil) },
+		"it names what is allowed":       func(b *bench) { b.owned(t, "a,n", []string{"n"}) },
+		"it names it and all is allowed": func(b *bench) { b.owned(t, "*", []string{"n"}) },
+		"it has all namespaces":          func(b *bench) { b.owned(t, "*", nil) },
+		"it shares a namespace":          func(b *bench) { b.owned(t, "a", nil); b.r.Homes.Shared = "ls-env-east" },
+		"its own namespace": func(b *bench) {
+			b.owned(t, "a", []string{})
+			env := &v1alpha1.Environment{}
+			require.NoError(t, b.api.Get(t.Context(), client.ObjectKey{Name: "east"}, env))
+			env.Status.Namespace = "n"
+			require.NoError(t, b.api.Update(t.Context(), env))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, onTarget)
+			b.fenced(t, metav1.ConditionFalse, began)
+			arrange(b)
+			require.Zero(t, b.pass(t))
+			assert.Equal(t, kit.ReasonAgentUnreachable, conditions.GetReason(b.shown(t), meta.ReconcilingCondition))
+		})
+	}
 }

@@ -21,6 +21,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -67,7 +68,11 @@ type deployers struct {
 	claims map[types.NamespacedName]string
 	// parked are items whose time for pick-up is over and that a deployer serves which is alive, with the names of their Targets.
 	parked map[types.NamespacedName]string
-	queue  workqueue.TypedRateLimitingInterface[ctrl.Request]
+	// byTarget has the same items.
+	byTarget map[types.NamespacedName]map[types.NamespacedName]bool
+	// later has the Targets for whose items a worker looks.
+	later fair.Later
+	queue workqueue.TypedRateLimitingInterface[ctrl.Request]
 }
 
 // sighting is a version of a Lease, and when it was first seen by the own clock: that of the deployer may be wrong.
@@ -144,13 +149,29 @@ func (d *deployers) park(item *v1alpha1.DeployItem) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.parked == nil {
-		d.parked = map[types.NamespacedName]string{}
+		d.parked, d.byTarget = map[types.NamespacedName]string{}, map[types.NamespacedName]map[types.NamespacedName]bool{}
 	}
-	target := ""
+	target, key := "", client.ObjectKeyFromObject(item)
 	if item.Spec.Target != nil {
 		target = item.Spec.Target.Name
 	}
-	d.parked[client.ObjectKeyFromObject(item)] = target
+	d.remove(key)
+	d.parked[key] = target
+	at := types.NamespacedName{Namespace: item.Namespace, Name: target}
+	if d.byTarget[at] == nil {
+		d.byTarget[at] = map[types.NamespacedName]bool{}
+	}
+	d.byTarget[at][key] = true
+}
+
+// laterParkedOf leaves parkedOf to a worker of the namespace of a Target.
+func (d *deployers) laterParkedOf() handler.MapFunc {
+	isAwaited := func(_ context.Context, target client.Object) bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return len(d.byTarget[client.ObjectKeyFromObject(target)]) > 0
+	}
+	return d.later.Noted("Target", isAwaited, d.parkedOf)
 }
 
 // parkedOf returns the parked items of a Target.
@@ -158,10 +179,8 @@ func (d *deployers) parkedOf(_ context.Context, target client.Object) []reconcil
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var requests []reconcile.Request
-	for key, name := range d.parked {
-		if name == target.GetName() && key.Namespace == target.GetNamespace() {
-			requests = append(requests, reconcile.Request{NamespacedName: key})
-		}
+	for key := range d.byTarget[client.ObjectKeyFromObject(target)] {
+		requests = append(requests, reconcile.Request{NamespacedName: key})
 	}
 	return requests
 }
@@ -173,7 +192,16 @@ var selectionChanged = predicate.Or(predicate.LabelChangedPredicate{}, predicate
 func (d *deployers) unpark(key types.NamespacedName) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.remove(key)
+}
+
+// remove removes an item, with the lock held.
+func (d *deployers) remove(key types.NamespacedName) {
+	at := types.NamespacedName{Namespace: key.Namespace, Name: d.parked[key]}
 	delete(d.parked, key)
+	if delete(d.byTarget[at], key); len(d.byTarget[at]) == 0 {
+		delete(d.byTarget, at)
+	}
 }
 
 // died brings every item back that waits for some deployer, because one is gone or serves other items now.

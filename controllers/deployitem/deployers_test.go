@@ -5,6 +5,7 @@ package deployitem
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -119,6 +120,28 @@ func TestEventsOfOtherTargetsBringNoItemBack(t *testing.T) {
 	}
 	target := &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "cluster"}}
 	assert.False(t, selectionChanged.Update(event.UpdateEvent{ObjectOld: target, ObjectNew: target.DeepCopy()}), "its status says nothing")
+}
+
+func TestParkedItemsOfATargetAreLookedForByAWorkerOfItsNamespace(t *testing.T) {
+	b := newBench(t, onTarget)
+	b.deployer(t)
+	b.pass(t)
+	for i := range 8 {
+		another := b.item.DeepCopy()
+		another.Name = fmt.Sprintf("item-%d", i)
+		b.r.deployers.park(another)
+	}
+	target := &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "cluster"}}
+	worker := ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "n"}}
+	assert.Equal(t, []ctrl.Request{worker}, b.r.deployers.laterParkedOf()(t.Context(), target))
+	_, err := b.r.Reconcile(t.Context(), worker)
+	require.NoError(t, err)
+	assert.Equal(t, 9, b.r.deployers.queue.Len())
+	assert.Empty(t, b.r.deployers.laterParkedOf()(t.Context(), &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "other"}}))
+	for key := range b.r.deployers.parked {
+		b.r.deployers.unpark(key)
+	}
+	assert.Empty(t, b.r.deployers.byTarget)
 }
 
 func TestNobodyIsAwaitedForAnItemThatIsToBeIgnored(t *testing.T) {

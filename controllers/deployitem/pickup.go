@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
@@ -42,6 +43,8 @@ type Reconciler struct {
 	Shard kit.Shard
 	// Environments says that DeployItems wait while the agent of their Environment is not connected: no time counts then.
 	Environments bool
+	// Homes are the namespaces of Environments, which say whose DeployItems wait.
+	Homes pair.Homes
 	// Leases is the namespace of the Leases by which deployers say that they are alive; empty where the process sees none. An item whose deployer is
 	// alive waits for it without limit.
 	Leases string
@@ -58,7 +61,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		WithOptions(fair.Options(concurrency, nil))
 	if r.Leases != "" && r.PickupTimeout > 0 {
 		blder = blder.WatchesRawSource(source.Func(r.deployers.keepQueue)).
-			Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(r.deployers.parkedOf), builder.WithPredicates(selectionChanged))
+			Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(r.deployers.laterParkedOf()), builder.WithPredicates(selectionChanged))
 		if err := r.watchLeases(mgr); err != nil {
 			return fmt.Errorf("watch the Leases of deployers: %w", err)
 		}
@@ -75,6 +78,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 // Reconcile fails the job of one DeployItem when somebody interrupts it, when its type was changed, or when its time for pick-up is over, and otherwise looks
 // again at that instant. An item of another type that is to be deleted without uninstalling goes.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if r.deployers.later.Look(ctx, req, func(woken ctrl.Request) { r.deployers.queue.Add(woken) }) {
+		return ctrl.Result{}, nil
+	}
 	r.deployers.unpark(req.NamespacedName)
 	item := &v1alpha1.DeployItem{}
 	if err := r.Get(ctx, req.NamespacedName, item); err != nil {
@@ -118,7 +124,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case served:
 		return ctrl.Result{}, r.awaitDeployer(ctx, item)
 	}
-	return ctrl.Result{}, r.fail(ctx, item, r.failure(ctx, item))
+	return ctrl.Result{}, r.fail(ctx, item, r.failure(ctx, item, env))
 }
 
 // fail ends the running job, unless its deployer has just written to it: the event of that follows.
@@ -135,18 +141,28 @@ func (r *Reconciler) fail(ctx context.Context, item *v1alpha1.DeployItem, failur
 	return nil
 }
 
-// failure says that nobody came, and what may be the reason.
-func (r *Reconciler) failure(ctx context.Context, item *v1alpha1.DeployItem) *kit.Failure {
-	message := fmt.Sprintf("no deployer has reconciled this deployitem within %d seconds; run a deployer for type %s",
-		int(r.PickupTimeout.Seconds()), item.Spec.Type)
-	if item.Spec.Target != nil {
-		key := client.ObjectKey{Namespace: item.Namespace, Name: item.Spec.Target.Name}
-		if err := r.Get(ctx, key, &v1alpha1.Target{}); apierrors.IsNotFound(err) {
-			message += fmt.Sprintf(" (Target %s does not exist; create it)", key)
-		}
-	}
+// failure says that nobody came, and what may be the reason. The Environment of the item may be nil.
+func (r *Reconciler) failure(ctx context.Context, item *v1alpha1.DeployItem, env *v1alpha1.Environment) *kit.Failure {
 	return &kit.Failure{
-		Kind: kit.Stalled, Operation: "WaitingForPickup", Reason: "PickupTimeout",
-		Codes: []v1alpha1.ErrorCode{v1alpha1.ErrorTimeout}, Err: fmt.Errorf("%s", message),
+		Kind: kit.Stalled, Operation: "WaitingForPickup", Reason: "PickupTimeout", Codes: []v1alpha1.ErrorCode{v1alpha1.ErrorTimeout},
+		Err: fmt.Errorf("no deployer has reconciled this deployitem within %d seconds; run a deployer for type %s%s",
+			int(r.PickupTimeout.Seconds()), item.Spec.Type, r.aboutTarget(ctx, item, env)),
 	}
+}
+
+// aboutTarget says what is wrong with the Target of an item; empty is nothing. It tells nobody whether there is an Environment that he may not use.
+func (r *Reconciler) aboutTarget(ctx context.Context, item *v1alpha1.DeployItem, env *v1alpha1.Environment) string {
+	if item.Spec.Target == nil {
+		return ""
+	}
+	key, target := client.ObjectKey{Namespace: item.Namespace, Name: item.Spec.Target.Name}, &v1alpha1.Target{}
+	if err := r.Get(ctx, key, target); apierrors.IsNotFound(err) {
+		return fmt.Sprintf(" (Target %s does not exist; create it)", key)
+	}
+	name := target.Annotations[v1alpha1.EnvironmentAnnotation]
+	if !r.Environments || env != nil || name == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (annotation %s of Target %s names Environment %s, which does not exist or whose deployers may not work in namespace %s; "+
+		"name another one, or have its operators allow the namespace)", v1alpha1.EnvironmentAnnotation, key, name, item.Namespace)
 }

@@ -8,13 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -73,9 +72,7 @@ func homeOfInstallations(s *scope) string {
 
 // namespace returns a namespace, nil where it does not exist or is being deleted.
 func (r *Reconciler) namespace(ctx context.Context, name string) (*metav1.PartialObjectMetadata, error) {
-	found := &metav1.PartialObjectMetadata{}
-	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	err := r.Get(ctx, client.ObjectKey{Name: name}, found)
+	found, err := pair.ReadNamespace(ctx, r, name)
 	if apierrors.IsNotFound(err) || err == nil && !found.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
@@ -96,9 +93,8 @@ func checkHome(_ context.Context, s *scope) error { return s.homeless }
 // limit lets the deployers work where the Environment wants it and the namespace of the Environment allows it.
 func (s *scope) limit(namespace *metav1.PartialObjectMetadata) {
 	s.namespaces = s.env.Spec.Namespaces
-	text, isLimited := namespace.Annotations[v1alpha1.AllowedNamespacesAnnotation]
-	allowed := names(text)
-	if !isLimited || slices.Contains(allowed, "*") {
+	allowed := pair.Allowed(namespace)
+	if allowed == nil {
 		return
 	}
 	if s.namespaces == nil {
@@ -141,15 +137,4 @@ func (r *Reconciler) findNamespaces(ctx context.Context, s *scope) error {
 	}
 	s.namespaces = present
 	return nil
-}
-
-// names reads a list that is written by comma; it is not nil.
-func names(text string) []string {
-	found := []string{}
-	for name := range strings.SplitSeq(text, ",") {
-		if name = strings.TrimSpace(name); name != "" && !slices.Contains(found, name) {
-			found = append(found, name)
-		}
-	}
-	return found
 }

@@ -209,10 +209,8 @@ func (w *watches) isAllowed(ctx context.Context, env *v1alpha1.Environment, name
 	if env.Spec.Namespaces != nil {
 		return false
 	}
-	home := &metav1.PartialObjectMetadata{}
-	home.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	err := w.Get(ctx, client.ObjectKey{Name: w.homes.Own(env.Name)}, home)
-	return err == nil && slices.Contains(names(home.Annotations[v1alpha1.AllowedNamespacesAnnotation]), namespace)
+	home, err := pair.ReadNamespace(ctx, w, w.homes.Own(env.Name))
+	return err == nil && slices.Contains(pair.Allowed(home), namespace)
 }
 
 func (w *watches) those(ctx context.Context, concern func(*v1alpha1.Environment) bool) []reconcile.Request {

@@ -65,6 +65,7 @@ type HealthReconciler struct {
 	queue    workqueue.TypedRateLimitingInterface[ctrl.Request]
 	visits   visits
 	lanes    lanes
+	later    fair.Later
 }
 
 // SetupWithManager registers the controller. A Target is checked when its interval is over, when its spec or the Secret that it names changes,
@@ -83,7 +84,7 @@ func (r *HealthReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("target-health").
 		For(&v1alpha1.Target{}, builder.WithPredicates(checkChanged)).
-		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.checkedBy), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		WatchesMetadata(&corev1.Secret{}, r.secretEvents(), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		WatchesRawSource(source.Func(r.keepQueue)).
 		WithOptions(fair.Options(2, nil)).
 		Complete(r)
@@ -111,6 +112,11 @@ func (r *HealthReconciler) keepQueue(_ context.Context, queue workqueue.TypedRat
 	return nil
 }
 
+// secretEvents returns the handler of the events of Secrets, which wakes the Targets that name one and are checked.
+func (r *HealthReconciler) secretEvents() handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(r.later.Noted("Secret", isNamed(r, users[0], contents[0]), r.checkedBy))
+}
+
 // checkedBy returns the Targets that name a Secret and are checked.
 func (r *HealthReconciler) checkedBy(ctx context.Context, secret client.Object) []reconcile.Request {
 	list := &v1alpha1.TargetList{}
@@ -129,6 +135,9 @@ func (r *HealthReconciler) checkedBy(ctx context.Context, secret client.Object) 
 
 // Reconcile writes what the last check of a Target has found out, and begins the next one when it is due.
 func (r *HealthReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if r.later.Look(ctx, req, func(woken ctrl.Request) { r.queue.Add(woken) }) {
+		return ctrl.Result{}, nil
+	}
 	target := &v1alpha1.Target{}
 	if err := r.Get(ctx, req.NamespacedName, target); err != nil {
 		r.leave(req)

@@ -31,8 +31,9 @@ func asking(t *testing.T) (r *Reconciler, reads *int) {
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
 	require.NoError(t, corev1.AddToScheme(scheme))
 	reads = new(int)
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(target("there", ""), contextNaming("there", "", ""), secret("there"))
 	c := interceptor.NewClient(
-		fake.NewClientBuilder().WithScheme(scheme).WithObjects(target("there", ""), contextNaming("there", "", ""), secret("there")).Build(),
+		builder.WithIndex(&v1alpha1.Target{}, contentIndex, contentsOf).Build(),
 		interceptor.Funcs{
 			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 				*reads++

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -42,19 +43,20 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 	r.metadata = mgr.GetCache()
 	options := fair.Options(concurrency, nil)
 	for _, kind := range users {
+		p := &protector{Reconciler: r, kind: kind}
 		blder := ctrl.NewControllerManagedBy(mgr).
 			Named(kind.controller).
 			For(kind.make(), builder.WithPredicates(kit.BeyondStatus)).
 			Watches(&v1alpha1.DeployItem{}, handler.EnqueueRequestsFromMapFunc(r.usedBy(kind)), builder.WithPredicates(kit.BeyondMetadata)).
+			WatchesRawSource(source.Func(p.keepQueue)).
 			WithOptions(options)
 		if kind.importsOf != nil {
 			blder = blder.Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(r.importedBy(kind)), builder.WithPredicates(kit.BeyondStatus))
 		}
 		for _, content := range contents {
-			late := handler.EnqueueRequestsFromMapFunc(r.holders(kind, content))
-			blder = blder.WatchesMetadata(content.make(), late, builder.WithPredicates(onlyUnprotected))
+			blder = blder.WatchesMetadata(content.make(), p.eventsOf(content), builder.WithPredicates(onlyUnprotected))
 		}
-		if err := blder.Complete(&protector{Reconciler: r, kind: kind}); err != nil {
+		if err := blder.Complete(p); err != nil {
 			return fmt.Errorf("set up %s: %w", kind.controller, err)
 		}
 	}

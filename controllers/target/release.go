@@ -12,9 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -85,7 +83,7 @@ func (k contentKind) content(
 // held reports whether a Target or Context names an object and is protected, or about to be: that is done after the object.
 func (r *releaser) held(ctx context.Context, object client.Object) (bool, error) {
 	for _, kind := range users {
-		holders, err := r.naming(ctx, kind, r.kind, object)
+		holders, err := naming(ctx, r, kind, r.kind, object)
 		if err != nil {
 			return false, err
 		}
@@ -106,26 +104,13 @@ func (r *releaser) holds(ctx context.Context, kind userKind, holder client.Objec
 }
 
 // naming returns the objects of a kind that name a Secret or ConfigMap. They are shared with the cache and must not be changed.
-func (r *Reconciler) naming(ctx context.Context, kind userKind, content contentKind, object client.Object) ([]client.Object, error) {
+func naming(
+	ctx context.Context, c client.Reader, kind userKind, content contentKind, object client.Object, options ...client.ListOption,
+) ([]client.Object, error) {
 	list := newList(kind)
 	key := client.MatchingFields{contentIndex: content.name + "/" + object.GetName()}
-	err := r.List(ctx, list, client.InNamespace(object.GetNamespace()), key, client.UnsafeDisableDeepCopy)
+	err := c.List(ctx, list, append(options, client.InNamespace(object.GetNamespace()), key, client.UnsafeDisableDeepCopy)...)
 	return kit.ItemsOf(list), err
-}
-
-// holders returns the function that wakes the objects of a kind that name a Secret or ConfigMap.
-func (r *Reconciler) holders(kind userKind, content contentKind) handler.MapFunc {
-	return func(ctx context.Context, object client.Object) []reconcile.Request {
-		found, err := r.naming(ctx, kind, content, object)
-		if err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "cannot find who names an object", "object", client.ObjectKeyFromObject(object))
-		}
-		var names []string
-		for _, holder := range found {
-			names = append(names, holder.GetName())
-		}
-		return requests(object.GetNamespace(), names)
-	}
 }
 
 func newList(kind userKind) client.ObjectList {

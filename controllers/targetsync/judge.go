@@ -52,7 +52,7 @@ func others(ctx context.Context, reader client.Reader, sync *v1alpha1.TargetSync
 	}
 	var names []string
 	for i := range list.Items {
-		if other := &list.Items[i]; other.UID != sync.UID && other.DeletionTimestamp.IsZero() {
+		if other := &list.Items[i]; isRival(other, sync) {
 			names = withFirst(names, other.Name)
 		}
 	}

@@ -4,6 +4,7 @@
 package targetsync
 
 import (
+	"cmp"
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,11 +33,11 @@ func (r *Reconciler) uninstall(ctx context.Context, s *scope) error {
 		return nil
 	}
 	r.sources.leave(client.ObjectKeyFromObject(s.sync))
-	heirs, err := others(ctx, r.Live, s.sync)
+	hasHeir, err := r.hasHeir(ctx, s.sync)
 	if err != nil {
 		return err
 	}
-	if len(heirs) == 0 {
+	if !hasHeir {
 		if err := r.deleteMade(ctx, s, func(client.Object) bool { return true }); err != nil {
 			return err
 		}
@@ -49,38 +50,67 @@ func (r *Reconciler) uninstall(ctx context.Context, s *scope) error {
 }
 
 // deleteMade deletes of what TargetSyncs have made in the namespace that which useless selects: Targets first, so that none is left without
-// content. The Secret with the access to the source is never deleted.
+// content. It stops where another TargetSync has come, which may have made it. Thousands that are in deletion are listed once for all objects; one that comes
+// later syncs when the cache shows it.
 func (r *Reconciler) deleteMade(ctx context.Context, s *scope, useless func(client.Object) bool) error {
 	for _, kind := range []schema.GroupVersionKind{v1alpha1.GroupVersion.WithKind("Target"), secretKind} {
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		err := r.Live.List(ctx, list, client.InNamespace(s.sync.Namespace), client.MatchingLabels{v1alpha1.TargetSyncLabel: v1alpha1.TargetSyncOK})
+		made, err := r.deletable(ctx, s.sync, kind, useless)
 		if err != nil {
 			return err
 		}
-		for i := range list.Items {
-			object := &list.Items[i]
-			object.SetGroupVersionKind(kind)
-			isAccess := isSecret(object) && object.Name == s.sync.Spec.SecretRef.Name
-			if isAccess || !isMade(object) || !object.DeletionTimestamp.IsZero() || !useless(object) {
-				continue
-			}
-			if err := r.deleteOne(ctx, s, object); err != nil {
-				return err
-			}
+		if err := r.deleteAll(ctx, s, made); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// deleteOne deletes an object unless another TargetSync has come, which may have made it.
+func (r *Reconciler) deleteAll(ctx context.Context, s *scope, made []*metav1.PartialObjectMetadata) error {
+	if len(made) == 0 {
+		return nil
+	}
+	if rival, err := hasRival(ctx, r.Live, s.sync); rival || err != nil {
+		return cmp.Or(err, kit.ErrStop)
+	}
+	for _, object := range made {
+		if err := r.deleteOne(ctx, s, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deletable returns what TargetSyncs have made of a kind and useless selects. The Secret with the access to the source is never deleted.
+func (r *Reconciler) deletable(
+	ctx context.Context, sync *v1alpha1.TargetSync, kind schema.GroupVersionKind, useless func(client.Object) bool,
+) (all []*metav1.PartialObjectMetadata, err error) {
+	list := metadataList(kind)
+	err = r.Live.List(ctx, list, client.InNamespace(sync.Namespace), client.MatchingLabels{v1alpha1.TargetSyncLabel: v1alpha1.TargetSyncOK})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		object := &list.Items[i]
+		object.SetGroupVersionKind(kind)
+		isAccess := isSecret(object) && object.Name == sync.Spec.SecretRef.Name
+		if !isAccess && isMade(object) && object.DeletionTimestamp.IsZero() && useless(object) {
+			all = append(all, object)
+		}
+	}
+	return all, nil
+}
+
+// deleteOne deletes an object unless the cache shows another TargetSync by now.
 func (r *Reconciler) deleteOne(ctx context.Context, s *scope, object *metav1.PartialObjectMetadata) error {
-	rivals, err := others(ctx, r.Live, s.sync)
+	staying := &v1alpha1.TargetSyncList{}
+	err := r.List(ctx, staying, client.InNamespace(s.sync.Namespace), client.MatchingFields{stayingIndex: "true"}, client.Limit(2), client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return err
 	}
-	if len(rivals) > 0 {
-		return kit.ErrStop
+	for i := range staying.Items {
+		if isRival(&staying.Items[i], s.sync) {
+			return kit.ErrStop
+		}
 	}
 	s.changes.delete(object)
 	return kit.DeleteLive(ctx, r.Live, r.Client, object, nil)

@@ -43,6 +43,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.TargetSync{}, sourceIndex, secretOf); err != nil {
 		return fmt.Errorf("index TargetSyncs by the Secret of their source: %w", err)
 	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.TargetSync{}, stayingIndex, staying); err != nil {
+		return fmt.Errorf("index TargetSyncs that are not in deletion: %w", err)
+	}
 	skips := predicate.NewPredicateFuncs(func(o client.Object) bool { return skipsUninstall(o) != nil })
 	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{})
 	return ctrl.NewControllerManagedBy(mgr).
@@ -124,6 +127,16 @@ const sourceIndex = "target-sync-source"
 func secretOf(object client.Object) []string {
 	if sync, ok := object.(*v1alpha1.TargetSync); ok {
 		return []string{sync.Spec.SecretRef.Name}
+	}
+	return nil
+}
+
+// stayingIndex finds the TargetSyncs that are not in deletion.
+const stayingIndex = "target-sync-staying"
+
+func staying(object client.Object) []string {
+	if object.GetDeletionTimestamp().IsZero() {
+		return []string{"true"}
 	}
 	return nil
 }

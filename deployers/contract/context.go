@@ -70,30 +70,22 @@ func (c *contexts) object(ctx context.Context, namespace, name string) (*v1alpha
 
 func (c *contexts) pullSecrets(ctx context.Context, object *v1alpha1.Context, isDeleting bool) (map[string]map[string][]byte, error) {
 	contents := map[string]map[string][]byte{}
+	unread := func(name string, err error) error {
+		if apierrors.IsNotFound(err) {
+			return kit.Again(operationReconcile, "PullSecretNotFound", "Secret %q does not exist in namespace %q; create it, or remove it from registryPullSecrets of Context %q",
+				name, object.Namespace, object.Name)
+		}
+		return fmt.Errorf("read pull Secret %q of Context %q: %w", name, object.Name, err)
+	}
 	reading := pullsecrets.Reading{
 		Field: fmt.Sprintf("registryPullSecrets of Context %s/%s", object.Namespace, object.Name), OnlyWhatFits: isDeleting,
-		Get: func(name string) (map[string][]byte, error) { return c.pullSecret(ctx, object, name, isDeleting) },
+		Get: pullsecrets.From(ctx, c.live, object.Namespace, isDeleting, unread),
 	}
 	err := reading.Into(contents, pullsecrets.NamesOf(object.RegistryPullSecrets))
 	if errors.Is(err, pullsecrets.ErrTooMuch) {
 		err = kit.Stall(operationReconcile, "InvalidContext", "%w", err)
 	}
 	return contents, err
-}
-
-func (c *contexts) pullSecret(ctx context.Context, object *v1alpha1.Context, name string, isDeleting bool) (map[string][]byte, error) {
-	secret := &corev1.Secret{}
-	err := c.live.Get(ctx, types.NamespacedName{Namespace: object.Namespace, Name: name}, secret)
-	switch {
-	case err == nil:
-		return secret.Data, nil
-	case !apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("read pull Secret %q of Context %q: %w", name, object.Name, err)
-	case isDeleting:
-		return nil, pullsecrets.ErrLeaveOut
-	}
-	return nil, kit.Again(operationReconcile, "PullSecretNotFound", "Secret %q does not exist in namespace %q; create it, or remove it from registryPullSecrets of Context %q",
-		name, object.Namespace, object.Name)
 }
 
 func (c *contexts) ocmConfig(ctx context.Context, object *v1alpha1.Context, isDeleting bool) ([]byte, error) {

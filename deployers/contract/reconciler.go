@@ -29,6 +29,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/writes"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -61,6 +62,7 @@ type reconciler struct {
 	drift     *driftdesk.Desk
 	restored  *flowcontrol.Backoff
 	queue     workqueue.TypedRateLimitingInterface[ctrl.Request]
+	later     fair.Later
 	steps     []kit.Step[*scope]
 }
 
@@ -155,6 +157,9 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 
 // Reconcile brings one item on. Its errors are about the landscaper cluster; those of the work are in the item's status.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	if r.later.Look(ctx, request, func(woken ctrl.Request) { r.queue.Add(woken) }) {
+		return ctrl.Result{}, nil
+	}
 	item := &v1alpha1.DeployItem{}
 	if err := r.client.Get(ctx, request.NamespacedName, item); err != nil {
 		r.forget(ctx, request.NamespacedName)

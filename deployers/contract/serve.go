@@ -61,13 +61,13 @@ func Serve(mgr ctrl.Manager, deployer Deployer, options Options) error {
 	}
 	made := ctrl.NewControllerManagedBy(mgr).Named(deployer.Name()).
 		Watches(&v1alpha1.DeployItem{}, &itemHandler{reconciler: r}).
-		Watches(&v1alpha1.Target{}, ofNew(r.usersOf(r.itemsByTarget)), builder.WithPredicates(kit.BeyondStatus)).
-		Watches(&v1alpha1.Context{}, ofNew(r.usersOf(r.itemsByContext)), builder.WithPredicates(kit.BeyondMetadata)).
+		Watches(&v1alpha1.Target{}, ofNew(r.laterUsersOf("Target", r.itemsByTarget)), builder.WithPredicates(kit.BeyondStatus)).
+		Watches(&v1alpha1.Context{}, ofNew(r.laterUsersOf("Context", r.itemsByContext)), builder.WithPredicates(kit.BeyondMetadata)).
 		WatchesRawSource(source.Func(r.keepQueue)).
 		WithOptions(r.controllerOptions())
 	if sources := options.Sources; sources != nil {
 		for _, kind := range sources.Kinds {
-			made = made.Watches(kind, handler.EnqueueRequestsFromMapFunc(r.followersOf), builder.WithPredicates(sources.News))
+			made = made.Watches(kind, handler.EnqueueRequestsFromMapFunc(r.laterFollowersOf(kind)), builder.WithPredicates(sources.News))
 		}
 	}
 	return made.Complete(r)
@@ -151,8 +151,31 @@ func ofNew(users handler.MapFunc) handler.EventHandler {
 	}
 }
 
-// usersOf returns the items that name an object, after waking their jobs. Whether there is something to do for them is left to workers: the events of
-// all namespaces come one after the other, and the configurations of all users of an object take long to read.
+// laterUsersOf leaves usersOf to a worker of the namespace of an object.
+func (r *reconciler) laterUsersOf(kind, index string) handler.MapFunc {
+	isUsed := func(ctx context.Context, object client.Object) bool {
+		return r.isListed(ctx, client.InNamespace(object.GetNamespace()), client.MatchingFields{index: object.GetName()})
+	}
+	return r.later.Noted(kind, isUsed, r.usersOf(index))
+}
+
+// laterFollowersOf leaves followersOf to a worker of the namespace of a source.
+func (r *reconciler) laterFollowersOf(kind client.Object) handler.MapFunc {
+	isFollowed := func(ctx context.Context, source client.Object) bool {
+		return r.isListed(ctx, client.MatchingFields{r.itemsBySource: r.options.Sources.KeyOf(source)})
+	}
+	return r.later.Noted(fmt.Sprintf("%T", kind), isFollowed, r.followersOf)
+}
+
+// isListed reports whether there is a DeployItem, also where that cannot be found out.
+func (r *reconciler) isListed(ctx context.Context, by ...client.ListOption) bool {
+	var list v1alpha1.DeployItemList
+	err := r.client.List(ctx, &list, append(by, client.Limit(1), client.UnsafeDisableDeepCopy)...)
+	return err != nil || len(list.Items) > 0
+}
+
+// usersOf returns the items that name an object, after waking their jobs. Whether there is something to do for them is left to other passes, because their
+// configurations take long to read.
 func (r *reconciler) usersOf(index string) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []ctrl.Request {
 		if index == r.itemsByTarget {

@@ -23,6 +23,12 @@ func KeyOf(o client.Object) string {
 	return Key(k.name, o.GetNamespace(), o.GetName())
 }
 
+// KindOf returns the name of the kind of a source object, or "" if o is none.
+func KindOf(o client.Object) string {
+	k, _ := kindOf(o)
+	return k.name
+}
+
 // KeyFor returns the Key of what ref names for an object in namespace owner.
 func KeyFor(owner string, ref v1alpha1.SourceReference) string {
 	return Key(ref.Kind, namespaceOf(owner, ref), ref.Name)

@@ -6,10 +6,16 @@
 package pullsecrets
 
 import (
+	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -66,6 +72,36 @@ func (r Reading) Into(found map[string]map[string][]byte, names []string) error 
 		}
 	}
 	return nil
+}
+
+// From returns a Reading.Get for the Secrets of a namespace, and leaves out those that do not exist where that is asked for. unread words all other errors.
+func From(
+	ctx context.Context, reader client.Reader, namespace string, leaveOut bool, unread func(name string, err error) error,
+) func(string) (map[string][]byte, error) {
+	return func(name string) (map[string][]byte, error) {
+		secret := &corev1.Secret{}
+		err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret)
+		switch {
+		case err == nil:
+			return secret.Data, nil
+		case leaveOut && apierrors.IsNotFound(err):
+			return nil, ErrLeaveOut
+		}
+		return nil, unread(name, err)
+	}
+}
+
+// Digest is equal for equal contents, whatever the Secrets are called. It stays in the process.
+func Digest(secrets map[string]map[string][]byte) [sha256.Size]byte {
+	hash := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(secrets)) {
+		_, _ = fmt.Fprintf(hash, "%d keys ", len(secrets[name]))
+		for _, key := range slices.Sorted(maps.Keys(secrets[name])) {
+			_, _ = fmt.Fprintf(hash, "%d %s %d ", len(key), key, len(secrets[name][key])) // so that what moves from one to the next is seen
+			_, _ = hash.Write(secrets[name][key])
+		}
+	}
+	return [sha256.Size]byte(hash.Sum(nil))
 }
 
 func (r Reading) tooMuch(problem, cure string) error {

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
+	"github.com/flux-landscaper/flux-landscaper/sources/pullsecrets"
 )
 
 // Rights are the logins and the resolvers of one Context. The zero value is anonymous and has no resolvers. They print as a
@@ -84,12 +85,5 @@ func fingerprint(secrets map[string]map[string][]byte, ocmConfig []byte) (sum [s
 	if len(secrets) == 0 && len(ocmConfig) == 0 {
 		return sum
 	}
-	hash := sha256.New()
-	for _, name := range slices.Sorted(maps.Keys(secrets)) {
-		for _, key := range slices.Sorted(maps.Keys(secrets[name])) {
-			_, _ = fmt.Fprintf(hash, "%q=%q\n", key, secrets[name][key])
-		}
-	}
-	_, _ = fmt.Fprintf(hash, "%q", ocmConfig)
-	return [sha256.Size]byte(hash.Sum(nil))
+	return sha256.Sum256(fmt.Appendf(nil, "%x %q", pullsecrets.Digest(secrets), ocmConfig))
 }

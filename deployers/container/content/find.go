@@ -13,9 +13,7 @@ import (
 	"slices"
 
 	"github.com/opencontainers/go-digest"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
@@ -276,20 +274,15 @@ func PullSecrets(
 		names = append(names, ref.Name)
 	}
 	namespace, deleting := item.DeployItem.Namespace, !item.DeployItem.DeletionTimestamp.IsZero()
-	reading := pullsecrets.Reading{Field: field + ", with those of the Context", OnlyWhatFits: deleting}
-	reading.Get = func(name string) (map[string][]byte, error) {
-		secret := &corev1.Secret{}
-		err := live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, secret)
-		switch {
-		case err == nil:
-			return secret.Data, nil
-		case !apierrors.IsNotFound(err):
-			return nil, fmt.Errorf("read Secret %q of registryPullSecrets: %w", name, err)
-		case deleting:
-			return nil, pullsecrets.ErrLeaveOut
+	unread := func(name string, err error) error {
+		if apierrors.IsNotFound(err) {
+			return kit.Again(operation, "PullSecretNotFound",
+				"%s[%d]: Secret %q does not exist in namespace %q; create it, or leave it out", field, slices.Index(names, name), name, namespace)
 		}
-		return nil, kit.Again(operation, "PullSecretNotFound",
-			"%s[%d]: Secret %q does not exist in namespace %q; create it, or leave it out", field, slices.Index(names, name), name, namespace)
+		return fmt.Errorf("read Secret %q of registryPullSecrets: %w", name, err)
+	}
+	reading := pullsecrets.Reading{
+		Field: field + ", with those of the Context", OnlyWhatFits: deleting, Get: pullsecrets.From(ctx, live, namespace, deleting, unread),
 	}
 	err := reading.Into(secrets, names)
 	if errors.Is(err, pullsecrets.ErrTooMuch) {

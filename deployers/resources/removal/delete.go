@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
@@ -87,12 +88,13 @@ func deleteGroup(ctx context.Context, s *resources.Session, group *deletionGroup
 	return removeAll(ctx, s, removals)
 }
 
-// everyOther lists the objects on the cluster that a group with deleteAllResources selects beside its members.
+// everyOther lists the objects on the cluster that a group with deleteAllResources selects beside its members. A kind is listed once, however many
+// selections it has, or once for each namespace where they all name one.
 func everyOther(ctx context.Context, known *objects.Served, cluster *target.Cluster, group *deletionGroup) ([]removal, error) {
 	members := resources.Identities(group.members)
 	var removals []removal
-	for _, selection := range group.selections {
-		refs, err := list(ctx, known, cluster, selection)
+	for _, one := range listings(group.selections) {
+		refs, err := list(ctx, known, cluster, one, group.byKind[one.gvk])
 		if err != nil {
 			return nil, err
 		}
@@ -108,21 +110,43 @@ func everyOther(ctx context.Context, known *objects.Served, cluster *target.Clus
 	return removals, nil
 }
 
-func list(ctx context.Context, known *objects.Served, cluster *target.Cluster, selection selection) ([]managedresource.ResourceReference, error) {
-	kind, err := objects.Lookup(ctx, cluster, selection.gvk)
+// listing is a kind to list in a namespace; in all where that is empty.
+type listing struct {
+	gvk       schema.GroupVersionKind
+	namespace string
+}
+
+// listings returns what has to be listed for selections, in their order.
+func listings(selections []selection) (all []listing) {
+	isWhole := map[schema.GroupVersionKind]bool{}
+	for _, one := range selections {
+		isWhole[one.gvk] = isWhole[one.gvk] || len(one.names.Namespaces) != 1
+	}
+	seen := map[listing]bool{}
+	for _, one := range selections {
+		next := listing{gvk: one.gvk, namespace: metav1.NamespaceAll}
+		if !isWhole[one.gvk] {
+			next.namespace = one.names.Namespaces[0]
+		}
+		if !seen[next] {
+			seen[next] = true
+			all = append(all, next)
+		}
+	}
+	return all
+}
+
+func list(ctx context.Context, known *objects.Served, cluster *target.Cluster, what listing, selected *ofKind) ([]managedresource.ResourceReference, error) {
+	kind, err := objects.Lookup(ctx, cluster, what.gvk)
 	if objects.IsNoMatch(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	namespace := metav1.NamespaceAll
-	if len(selection.names.Namespaces) == 1 {
-		namespace = selection.names.Namespaces[0]
-	}
-	found, err := objects.Client(cluster, kind, namespace).List(ctx, metav1.ListOptions{})
+	found, err := objects.Client(cluster, kind, what.namespace).List(ctx, metav1.ListOptions{})
 	if objects.IsUnserved(err) {
-		if _, err = known.Anew(ctx, cluster, selection.gvk.GroupKind()); err == nil {
+		if _, err = known.Anew(ctx, cluster, what.gvk.GroupKind()); err == nil {
 			err = objects.ErrLostRace // the kind has just come, or this version of it has gone
 		}
 	}
@@ -130,12 +154,12 @@ func list(ctx context.Context, known *objects.Served, cluster *target.Cluster, s
 		return nil, nil
 	}
 	if err != nil {
-		whole := managedresource.ResourceReference{APIVersion: selection.gvk.GroupVersion().String(), Kind: selection.gvk.Kind}
+		whole := managedresource.ResourceReference{APIVersion: what.gvk.GroupVersion().String(), Kind: what.gvk.Kind}
 		return nil, objects.ObjectError("list all of kind", whole, err)
 	}
 	var refs []managedresource.ResourceReference
 	for i := range found.Items {
-		if selection.selects(found.Items[i].GetNamespace(), found.Items[i].GetName()) {
+		if selected.takes(found.Items[i].GetNamespace(), found.Items[i].GetName()) {
 			refs = append(refs, objects.ReferenceTo(&found.Items[i]))
 		}
 	}

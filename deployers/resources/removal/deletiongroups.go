@@ -5,7 +5,6 @@ package removal
 
 import (
 	"context"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -13,6 +12,11 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
+
+// predefinedTypes are what predefined groups may be of.
+var predefinedTypes = []managedresource.PredefinedResourceGroupType{
+	managedresource.NamespacedResources, managedresource.ClusterScopedResources, managedresource.CRDs,
+}
 
 // defaultGroups are the deletion groups of configurations that have none.
 var defaultGroups = []managedresource.DeletionGroupDefinition{
@@ -31,14 +35,6 @@ func predefined(kind managedresource.PredefinedResourceGroupType) managedresourc
 type selection struct {
 	gvk   schema.GroupVersionKind
 	names managedresource.ResourceType
-}
-
-func (s selection) selects(namespace, name string) bool {
-	return (len(s.names.Names) == 0 || slices.Contains(s.names.Names, name)) && s.isAbout(namespace)
-}
-
-func (s selection) isAbout(namespace string) bool {
-	return len(s.names.Namespaces) == 0 || slices.Contains(s.names.Namespaces, namespace)
 }
 
 // deletionGroup is a deletion group with its managed resources.
@@ -68,12 +64,18 @@ func (g *deletionGroup) targetName() *string {
 	return g.CustomResourceGroup.TargetName
 }
 
+// isElsewhere reports whether the group is for another target.
+func (g *deletionGroup) isElsewhere() bool {
+	name := g.targetName()
+	return name != nil && *name != ""
+}
+
 // takes reports whether a managed resource of a kind belongs to the group. Groups for other targets take none.
 func (g *deletionGroup) takes(gvk schema.GroupVersionKind, ref managedresource.ResourceReference) bool {
 	if g.PredefinedResourceGroup != nil {
 		return takesPredefined(g.PredefinedResourceGroup.Type, gvk, ref)
 	}
-	if name := g.targetName(); name != nil && *name != "" {
+	if g.isElsewhere() {
 		return false
 	}
 	selected := g.byKind[gvk]
@@ -84,33 +86,9 @@ func (g *deletionGroup) takes(gvk schema.GroupVersionKind, ref managedresource.R
 func (g *deletionGroup) add(one selection) {
 	g.selections = append(g.selections, one)
 	if g.byKind[one.gvk] == nil {
-		g.byKind[one.gvk] = &ofKind{namespaces: map[string]bool{}, named: map[string][]*selection{}}
+		g.byKind[one.gvk] = newOfKind()
 	}
-	g.byKind[one.gvk].add(one)
-}
-
-// ofKind finds the selections of a kind that a resource may be in: a group may have as many as its deploy item has resources.
-type ofKind struct {
-	all        bool
-	namespaces map[string]bool
-	named      map[string][]*selection
-}
-
-func (k *ofKind) add(one selection) {
-	for _, name := range one.names.Names {
-		k.named[name] = append(k.named[name], &one)
-	}
-	if len(one.names.Names) > 0 {
-		return
-	}
-	k.all = k.all || len(one.names.Namespaces) == 0
-	for _, namespace := range one.names.Namespaces {
-		k.namespaces[namespace] = true
-	}
-}
-
-func (k *ofKind) takes(namespace, name string) bool {
-	return k.all || k.namespaces[namespace] || slices.ContainsFunc(k.named[name], func(s *selection) bool { return s.isAbout(namespace) })
+	g.byKind[one.gvk].add(one, 0)
 }
 
 func takesPredefined(kind managedresource.PredefinedResourceGroupType, gvk schema.GroupVersionKind, ref managedresource.ResourceReference) bool {
@@ -141,17 +119,4 @@ func newDeletionGroup(ctx context.Context, cluster *target.Cluster, definition m
 		group.add(selection{gvk: gvk, names: names})
 	}
 	return group, nil
-}
-
-// assign gives every managed resource to the first group that takes it. Resources that no group takes are left alone.
-func assign(groups []*deletionGroup, managed []managedresource.ManagedResourceStatus) {
-	for _, m := range managed {
-		gvk := objects.GVKOf(m.Resource)
-		for _, group := range groups {
-			if group.takes(gvk, m.Resource) {
-				group.members = append(group.members, m)
-				break
-			}
-		}
-	}
 }

@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
@@ -164,13 +163,11 @@ func (f *Finder) Access(ctx context.Context, c *Context) (*Access, error) {
 // pullSecrets adds the pull secrets of a Context to others.
 func (f *Finder) pullSecrets(ctx context.Context, c *Context, found map[string]map[string][]byte) error {
 	names := pullsecrets.NamesOf(c.Object.RegistryPullSecrets)
-	err := pullsecrets.Reading{Field: c.Field("registryPullSecrets"), Get: func(name string) (map[string][]byte, error) {
-		secret, key := &corev1.Secret{}, client.ObjectKey{Namespace: c.Object.Namespace, Name: name}
-		if err := f.Live.Get(ctx, key, secret); err != nil {
-			return nil, unread(err, c.Field("registryPullSecrets[%d]", slices.Index(names, name)), "Secret", key)
-		}
-		return secret.Data, nil
-	}}.Into(found, names)
+	get := pullsecrets.From(ctx, f.Live, c.Object.Namespace, false, func(name string, err error) error {
+		key := client.ObjectKey{Namespace: c.Object.Namespace, Name: name}
+		return unread(err, c.Field("registryPullSecrets[%d]", slices.Index(names, name)), "Secret", key)
+	})
+	err := pullsecrets.Reading{Field: c.Field("registryPullSecrets"), Get: get}.Into(found, names)
 	if errors.Is(err, pullsecrets.ErrTooMuch) {
 		return kit.Stall(jobs.ContextOperation, ReasonInvalid, "%w", err)
 	}
@@ -250,23 +247,8 @@ func (c *Context) fingerprint(access *Access) [sha256.Size]byte {
 	if access.identity != nil {
 		identity = access.identity.Fingerprint()
 	}
-	raw, _ := json.Marshal([]any{c.Object.ContextConfiguration, c.Overwrites, identity})
-	hash := sha256.New()
-	write := func(parts ...[]byte) {
-		for _, part := range parts {
-			_, _ = fmt.Fprintf(hash, "%d ", len(part)) // so that what moves from one to the next is seen
-			_, _ = hash.Write(part)
-		}
-	}
-	write(raw, access.config)
-	for _, name := range slices.Sorted(maps.Keys(access.pull)) {
-		_, _ = fmt.Fprintf(hash, "%d keys ", len(access.pull[name]))
-		write([]byte(name))
-		for _, key := range slices.Sorted(maps.Keys(access.pull[name])) {
-			write([]byte(key), access.pull[name][key])
-		}
-	}
-	return [sha256.Size]byte(hash.Sum(nil))
+	raw, _ := json.Marshal([]any{c.Object.ContextConfiguration, c.Overwrites, identity, access.config, pullsecrets.Digest(access.pull)})
+	return sha256.Sum256(raw)
 }
 
 // BlueprintAccessOf returns what the Context of an Installation lets blueprints use. A Context "default" that is missing says nothing. Another one that is

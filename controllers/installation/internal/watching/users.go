@@ -17,7 +17,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
-	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
 
 // objectKey names an object of a namespace.
@@ -76,9 +75,12 @@ func (f Finder) isUsed(ctx context.Context, namespace string, object objectKey) 
 	case "Secret", "ConfigMap":
 		return f.isListed(ctx, installations, relations.ImportIndex, object.String(), here) ||
 			f.isListed(ctx, &v1alpha1.ContextList{}, inputs.UsedByContextIndex, object.in(namespace))
+	case "DataObject", "Target":
+		return f.isListed(ctx, installations, relations.ImportIndex, object.String(), here) ||
+			f.isListed(ctx, installations, relations.ExportIndex, object.String(), here)
 	}
-	return f.isListed(ctx, installations, relations.ImportIndex, object.String(), here) ||
-		f.isListed(ctx, installations, relations.ExportIndex, object.String(), here)
+	return f.isListed(ctx, installations, inputs.SourceIndex, object.in(namespace)) ||
+		f.isListed(ctx, &v1alpha1.ContextList{}, inputs.UsedByContextIndex, object.in(namespace))
 }
 
 func (f Finder) isListed(ctx context.Context, list client.ObjectList, field, key string, opts ...client.ListOption) bool {
@@ -89,22 +91,31 @@ func (f Finder) isListed(ctx context.Context, list client.ObjectList, field, key
 	return err != nil || apimeta.LenList(list) > 0
 }
 
-// usersOf returns the Installations that may wait for what has happened to an object.
+// usersOf returns the Installations that may wait for what has happened to an object. Those of a Flux source may be in any namespace.
 func (f Finder) usersOf(ctx context.Context, namespace string, object objectKey, isGone bool) []reconcile.Request {
 	switch object.kind {
 	case "Context":
 		return f.usersOfContext(ctx, namespace, object.name)
 	case "ComponentVersionOverwrites":
 		return f.throughContext(ctx, object.in(namespace))
+	case "Secret", "ConfigMap":
+		return append(f.importers(ctx, namespace, object), f.throughContext(ctx, object.in(namespace))...)
+	case "DataObject", "Target":
+		return append(f.importers(ctx, namespace, object), f.exporters(ctx, namespace, object, isGone)...)
 	}
-	requests := f.find(ctx, relations.ImportIndex, object.String(), client.InNamespace(namespace))
-	if object.kind == "Secret" || object.kind == "ConfigMap" {
-		return append(requests, f.throughContext(ctx, object.in(namespace))...)
-	}
+	return append(f.find(ctx, inputs.SourceIndex, object.in(namespace)), f.throughContext(ctx, object.in(namespace))...)
+}
+
+func (f Finder) importers(ctx context.Context, namespace string, object objectKey) []reconcile.Request {
+	return f.find(ctx, relations.ImportIndex, object.String(), client.InNamespace(namespace))
+}
+
+// exporters returns the Installations that export an object which is gone, or wait for an export.
+func (f Finder) exporters(ctx context.Context, namespace string, object objectKey, isGone bool) []reconcile.Request {
 	if isGone {
-		return append(requests, f.find(ctx, relations.ExportIndex, object.String(), client.InNamespace(namespace))...)
+		return f.find(ctx, relations.ExportIndex, object.String(), client.InNamespace(namespace))
 	}
-	return append(requests, f.losers(ctx, namespace, object.String())...)
+	return f.losers(ctx, namespace, object.String())
 }
 
 // usersOfContext returns the Installations that may wait for a Context.
@@ -129,11 +140,6 @@ func (f Finder) throughContext(ctx context.Context, key string) []reconcile.Requ
 		requests = append(requests, f.usersOfContext(ctx, list.Items[i].Namespace, list.Items[i].Name)...)
 	}
 	return requests
-}
-
-// usersOfSource wakes the Installations of all namespaces that name a source.
-func (f Finder) usersOfSource(ctx context.Context, obj client.Object) []reconcile.Request {
-	return append(f.find(ctx, inputs.SourceIndex, flux.KeyOf(obj)), f.throughContext(ctx, flux.KeyOf(obj))...)
 }
 
 // losers returns the Installations that wait for an export.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"testing"
 
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -91,6 +92,9 @@ func TestWhomAnEventOfAnObjectWakes(t *testing.T) {
 			"s": {PublicKeySecretReference: &v1alpha1.SecretReference{ObjectReference: v1alpha1.ObjectReference{Namespace: "n", Name: "key"}}},
 		},
 	}}
+	foreign.RepositoryContext = &v1alpha1.AnyJSON{RawMessage: []byte(`{"type":"fluxSource","sourceRef":{"kind":"GitRepository","namespace":"n","name":"shop"}}`)}
+	follows := with(tied("follows", "8", "9"), following("shop"))
+	git := func(name string) client.Object { return &sourcev1.GitRepository{ObjectMeta: named("n", name)} }
 	data := &v1alpha1.DataObject{ObjectMeta: named("n", kit.DataName("", "in"))}
 	target := &v1alpha1.Target{ObjectMeta: named("n", kit.DataName("", "in"))}
 	secret := func(name string) client.Object { return &corev1.Secret{ObjectMeta: named("n", name)} }
@@ -113,9 +117,12 @@ func TestWhomAnEventOfAnObjectWakes(t *testing.T) {
 		"data":                          {"DataObject", update(data), []string{"importer", "loser"}},
 		"data that is gone":             {"DataObject", deletion(data), []string{"importer", "loser", "exporter"}},
 		"a Target":                      {"Target", creation(target), []string{"importer"}},
+		"a Flux source":                 {"GitRepository", update(git("shop")), []string{"follows", "far"}},
+		"a Flux source that is gone":    {"GitRepository", deletion(git("shop")), []string{"follows", "far"}},
+		"a Flux source of nobody":       {"GitRepository", update(git("other")), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPostOf(t, importer.DeepCopy(), loser.DeepCopy(), exporter.DeepCopy(), far.DeepCopy(), waits.DeepCopy(), near.DeepCopy(), foreign.DeepCopy())
+			p := newPostOf(t, importer.DeepCopy(), loser.DeepCopy(), exporter.DeepCopy(), far.DeepCopy(), waits.DeepCopy(), near.DeepCopy(), foreign.DeepCopy(), follows.DeepCopy())
 			tc.happens(t, p.finder.eventsOf(tc.kind), p.queue)
 			if tc.woken == nil {
 				assert.Zero(t, p.queue.Len(), "the namespace takes no worker from others")
@@ -147,6 +154,30 @@ func TestEventsOfObjectsAreLeftToAWorkerOfTheirNamespace(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 2, p.reads, "who imports it and the Contexts that name it are listed once for all events together")
 	p.queue.Done(request)
+	assert.Len(t, p.work(), roots)
+}
+
+// following lets an Installation follow a GitRepository.
+func following(name string) func(*v1alpha1.Installation) {
+	return func(inst *v1alpha1.Installation) {
+		inst.Spec.Blueprint.SourceReference = &v1alpha1.SourceReference{Kind: "GitRepository", Namespace: "n", Name: name}
+	}
+}
+
+func TestEventsOfSourcesAreLeftToAWorkerOfTheirNamespace(t *testing.T) {
+	const roots = 8
+	var there []*v1alpha1.Installation
+	for i := range roots {
+		inst := with(fixture.Working(fmt.Sprintf("root-%d", i), fmt.Sprint(i), "job"), following("shop"))
+		inst.Namespace = fmt.Sprintf("tenant-%d", i)
+		there = append(there, inst)
+	}
+	p := newPost(t, there...)
+	for range 40 {
+		update(&sourcev1.GitRepository{ObjectMeta: named("n", "shop")})(t, p.finder.eventsOf("GitRepository"), p.queue)
+	}
+	assert.Equal(t, 40, p.reads)
+	require.Equal(t, 1, p.queue.Len(), "only the namespace of the source waits")
 	assert.Len(t, p.work(), roots)
 }
 

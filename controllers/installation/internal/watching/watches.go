@@ -83,7 +83,7 @@ func (f Finder) Watch(mgr ctrl.Manager) (*builder.Builder, error) {
 		Watches(&v1alpha1.ComponentVersionOverwrites{}, f.eventsOf("ComponentVersionOverwrites"))
 	kinds, err := f.sources(mgr)
 	for _, kind := range kinds {
-		watches = watches.Watches(kind, handler.EnqueueRequestsFromMapFunc(f.usersOfSource), builder.WithPredicates(flux.RevisionChanged()))
+		watches = watches.Watches(kind, f.eventsOf(flux.KindOf(kind)), builder.WithPredicates(flux.RevisionChanged()))
 	}
 	return watches, err
 }
