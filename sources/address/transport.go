@@ -4,6 +4,7 @@
 package address
 
 import (
+	"crypto/tls"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -28,6 +29,7 @@ func Transport(publicOnly bool, timeout time.Duration) *http.Transport {
 	transport.MaxResponseHeaderBytes, transport.MaxIdleConnsPerHost = maxHeaderBytes, idlePerHost
 	transport.Protocols = new(http.Protocols)
 	transport.Protocols.SetHTTP1(true)
+	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}} // the default one offers HTTP/2
 	return transport
 }
 

@@ -65,7 +65,7 @@ func TestServersOfTenantsSpeakHTTP1(t *testing.T) {
 	server.StartTLS()
 	defer server.Close()
 	transport := Transport(false, time.Second)
-	transport.TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+	transport.TLSClientConfig.RootCAs = server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 	answer, err := (&http.Client{Transport: transport}).Get(server.URL)
 	require.NoError(t, err)
 	defer answer.Body.Close()

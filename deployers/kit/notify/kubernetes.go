@@ -66,7 +66,7 @@ func (k *kubernetes) Eventf(object runtime.Object, kind, reason, message string,
 	k.AnnotatedEventf(object, nil, kind, reason, message, args...)
 }
 
-// AnnotatedEventf implements record.EventRecorder. It waits for nothing.
+// AnnotatedEventf implements record.EventRecorder. It waits for nothing, except at the end of the process, when it writes the event itself.
 func (k *kubernetes) AnnotatedEventf(object runtime.Object, annotations map[string]string, kind, reason, message string, args ...any) {
 	about, err := reference.GetReference(k.scheme, object)
 	if err != nil || !util.ValidateEventType(kind) {
@@ -75,7 +75,15 @@ func (k *kubernetes) AnnotatedEventf(object runtime.Object, annotations map[stri
 	}
 	event := k.event(about, annotations, kind, reason, fmt.Sprintf(message, args...))
 	k.log.V(1).Info(event.Message, "type", kind, "object", event.InvolvedObject, "reason", reason)
-	k.waiting.put(about.Namespace, event, event.Size())
+	dropped, ok := k.waiting.put(about.Namespace, event, event.Size())
+	if dropped > 0 {
+		k.log.V(1).Info("too many events wait to be written; some of the namespace with most are dropped", "dropped", dropped)
+	}
+	if !ok {
+		ctx, cancel := context.WithTimeout(context.Background(), k.lastCall)
+		defer cancel()
+		k.write(ctx, event)
+	}
 }
 
 func (k *kubernetes) event(about *corev1.ObjectReference, annotations map[string]string, kind, reason, message string) *corev1.Event {
@@ -127,11 +135,12 @@ func (k *kubernetes) write(ctx context.Context, event *corev1.Event) {
 	}
 }
 
-// try writes an event once. It reports whether another try can help.
+// try writes an event once. It reports whether another try can help. When ctx ends, there are still some seconds for what was sent.
 func (k *kubernetes) try(ctx context.Context, found *record.EventCorrelateResult) (again bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	longer, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	written, err := k.store(ctx, found)
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(k.lastCall, cancel) })()
+	written, err := k.store(longer, found)
 	if err == nil {
 		k.correlator.UpdateState(written)
 		return false, nil

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -148,4 +149,59 @@ func TestTheLastEventsInTheClusterAreWritten(t *testing.T) {
 	k.Event(about("n", "x"), corev1.EventTypeNormal, "Well", "fine")
 	require.NoError(t, k.Start(ctx))
 	assert.Len(t, w.created, 1)
+}
+
+// blocked is a client for events of which each write waits to be let through.
+type blocked struct {
+	written
+	begun, through chan struct{}
+}
+
+func (b *blocked) CreateWithEventNamespaceWithContext(ctx context.Context, event *corev1.Event) (*corev1.Event, error) {
+	b.begun <- struct{}{}
+	select {
+	case <-b.through:
+		return b.written.CreateWithEventNamespaceWithContext(ctx, event)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func TestAnEventThatIsBeingWrittenAtTheEndIsWritten(t *testing.T) {
+	b := &blocked{begun: make(chan struct{}), through: make(chan struct{})}
+	k := kubernetesFor(b)
+	ctx, end := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- k.Start(ctx) }()
+	k.Event(about("n", "x"), corev1.EventTypeNormal, "Well", "fine")
+	<-b.begun
+	end()
+	close(b.through)
+	require.NoError(t, <-done)
+	assert.Len(t, b.created, 1)
+}
+
+func TestEventsOfWorkersThatEndLaterAreWritten(t *testing.T) {
+	w := &written{}
+	k := kubernetesFor(w)
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	require.NoError(t, k.Start(ctx))
+	k.Event(about("n", "x"), corev1.EventTypeNormal, "Well", "fine")
+	assert.Len(t, w.created, 1)
+}
+
+func TestEventsAreGivenUpWhenTheLastCallIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &blocked{begun: make(chan struct{}, 10), through: make(chan struct{})}
+		k := kubernetesFor(b)
+		for _, name := range []string{"x", "y", "z"} {
+			k.Event(about("n", name), corev1.EventTypeNormal, "Well", "fine")
+		}
+		ctx, end := context.WithCancel(t.Context())
+		end()
+		require.NoError(t, k.Start(ctx))
+		assert.Len(t, b.begun, 1)
+		assert.Empty(t, b.created)
+	})
 }

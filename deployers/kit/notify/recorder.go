@@ -156,7 +156,11 @@ func (q *eventQueue) RoundTrip(request *http.Request) (*http.Response, error) {
 func (q *eventQueue) put(post eventPost) {
 	var about struct{ InvolvedObject struct{ Namespace string } }
 	_ = json.Unmarshal(post.body, &about) // the recorder has made it
-	for range q.waiting.put(about.InvolvedObject.Namespace, post, len(post.body)) {
+	dropped, ok := q.waiting.put(about.InvolvedObject.Namespace, post, len(post.body))
+	if !ok {
+		dropped++
+	}
+	for range dropped {
 		q.drop(dropQueueFull)
 	}
 }

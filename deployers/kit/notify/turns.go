@@ -22,6 +22,8 @@ type turns[E any] struct {
 	lines        map[string]*line[E]
 	// order are the namespaces with something that waits, the next one first.
 	order []string
+	// ended says that nobody takes any more.
+	ended bool
 }
 
 // line is what waits of a namespace.
@@ -39,10 +41,13 @@ func newTurns[E any](most, mostBytes int64) *turns[E] {
 	return &turns[E]{most: most, mostBytes: mostBytes, added: make(chan struct{}, 1), lines: map[string]*line[E]{}}
 }
 
-// put adds an event and returns how many were dropped.
-func (t *turns[E]) put(namespace string, event E, bytes int) (dropped int) {
+// put adds an event and returns how many were dropped. Where nobody takes any more it adds nothing, and ok is false.
+func (t *turns[E]) put(namespace string, event E, bytes int) (dropped int, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.ended {
+		return 0, false
+	}
 	own := t.lines[namespace]
 	if own == nil {
 		own = &line[E]{}
@@ -59,7 +64,7 @@ func (t *turns[E]) put(namespace string, event E, bytes int) (dropped int) {
 	case t.added <- struct{}{}:
 	default:
 	}
-	return dropped
+	return dropped, true
 }
 
 // heaviest returns the namespace that has most of what is short, rather the given one than another that has as much.
@@ -145,11 +150,17 @@ func (t *turns[E]) serve(ctx context.Context, lastCall time.Duration, deliver fu
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastCall)
 	defer cancel()
-	for {
-		event, ok := t.take()
-		if !ok {
-			return
+	for !t.end(last.Err() != nil) {
+		if event, ok := t.take(); ok {
+			deliver(last, event)
 		}
-		deliver(last, event)
 	}
+}
+
+// end lets nobody put anything any more, if nothing waits or what waits is given up. It reports whether it did.
+func (t *turns[E]) end(givenUp bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = givenUp || len(t.order) == 0
+	return t.ended
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -64,7 +65,9 @@ func TestWhoHasMostOfWhatIsShortLosesTheLast(t *testing.T) {
 			waiting := newTurns[string](3, 10)
 			dropped := 0
 			for _, e := range c.events {
-				dropped += waiting.put(e.namespace, e.name, e.bytes)
+				more, ok := waiting.put(e.namespace, e.name, e.bytes)
+				require.True(t, ok)
+				dropped += more
 			}
 			assert.Equal(t, c.dropped, dropped)
 			left := []string{}

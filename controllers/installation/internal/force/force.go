@@ -168,15 +168,17 @@ func outlineOf(object client.Object, kind string) *metav1.PartialObjectMetadata 
 // Dismantle takes apart what Survey has found. First nobody is left who would make something again or uninstall it, then the items go, then
 // Executions and sub-installations, children first. Only our own finalizer is removed, and only from objects of this tree.
 func (d *Deletion) Dismantle(ctx context.Context, found *Remains) error {
-	for _, inst := range found.installations {
+	for i, inst := range found.installations {
 		if err := d.beginDeletion(ctx, inst, d.Installations); err != nil {
 			return err
 		}
+		found.installations[i] = outlineOf(inst, "Installation")
 	}
-	for _, execution := range found.executions {
+	for i, execution := range found.executions {
 		if err := d.beginDeletion(ctx, execution, d.Executions); err != nil {
 			return err
 		}
+		found.executions[i] = outlineOf(execution, "Execution")
 	}
 	for _, item := range found.items {
 		if err := d.dropItem(ctx, item.DeepCopy()); err != nil {

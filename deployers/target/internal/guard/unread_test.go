@@ -19,12 +19,28 @@ func TestUnreadBytesHaveARate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := &unread{}
 		require.True(t, u.came(unreadBurst, time.Now()))
-		assert.False(t, u.came(1, time.Now()))
 		time.Sleep(time.Second)
 		require.True(t, u.came(unreadRate, time.Now()))
-		assert.False(t, u.came(1, time.Now()))
 		u.belongs(unreadBurst)
 		require.True(t, u.came(unreadBurst, time.Now()))
+		assert.False(t, u.came(1, time.Now()))
+	})
+}
+
+// TestAServerThatSentTooMuchIsPaused looks also at what comes after.
+func TestAServerThatSentTooMuchIsPaused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u, dialled := &unread{}, 0
+		dial := u.dialing(func(context.Context, string, string) (net.Conn, error) { dialled++; return nil, io.EOF })
+		require.False(t, u.came(unreadBurst+1, time.Now()))
+		_, err := dial(t.Context(), "tcp", "server:443")
+		require.ErrorIs(t, err, ErrUnasked)
+		assert.False(t, u.came(1, time.Now()), "on another connection")
+		time.Sleep(silence)
+		_, err = dial(t.Context(), "tcp", "server:443")
+		require.ErrorIs(t, err, io.EOF)
+		assert.Equal(t, 1, dialled)
+		assert.True(t, u.came(unreadBurst, time.Now()))
 	})
 }
 
