@@ -49,15 +49,23 @@ func (r *Reconciler) environmentOf(ctx context.Context, item *v1alpha1.DeployIte
 	if err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
+	if isShown(item) {
+		return env, nil // nothing fails because its namespace has gone from the list meanwhile
+	}
 	if reaches, err := r.Homes.Reaches(ctx, r, env, item.Namespace); !reaches || err != nil {
 		return nil, err
 	}
 	return env, nil
 }
 
+// isShown reports whether an item says that it waits for the agent of its Environment.
+func isShown(item *v1alpha1.DeployItem) bool {
+	return conditions.GetReason(item, meta.ReconcilingCondition) == kit.ReasonAgentUnreachable
+}
+
 // awaitAgent reports whether an item waits for the agent of its Environment, and shows that; when the agent is back it takes that back.
 func (r *Reconciler) awaitAgent(ctx context.Context, item *v1alpha1.DeployItem, env *v1alpha1.Environment) (bool, error) {
-	shown := conditions.GetReason(item, meta.ReconcilingCondition) == kit.ReasonAgentUnreachable
+	shown := isShown(item)
 	waits := env != nil && !conditions.IsTrue(env, v1alpha1.AgentConnectedCondition)
 	switch {
 	case waits == shown, waits && !conditions.IsFalse(env, v1alpha1.AgentConnectedCondition):

@@ -229,10 +229,14 @@ func TestAnEnvironmentOfOthersIsToldApartFromNoneByNobody(t *testing.T) {
 	}
 	none := shows(t, func(b *bench) { b.leave(t) })
 	for name, arrange := range map[string]func(*bench){
-		"its namespace allows others":        func(b *bench) { b.owned(t, "a, b", nil) },
-		"it names others":                    func(b *bench) { b.owned(t, "*", []string{"a"}) },
-		"it names more than is allowed":      func(b *bench) { b.owned(t, "a", []string{"a", "n"}) },
-		"it has no namespace yet":            func(b *bench) { b.r.Homes = pair.Homes{Shared: "ls-system"} },
+		"its namespace allows others":   func(b *bench) { b.owned(t, "a, b", nil) },
+		"it names others":               func(b *bench) { b.owned(t, "*", []string{"a"}) },
+		"it names more than is allowed": func(b *bench) { b.owned(t, "a", []string{"a", "n"}) },
+		"it has no namespace yet":       func(b *bench) { b.r.Homes = pair.Homes{Shared: "ls-system"} },
+		"its namespace is somebody else's": func(b *bench) {
+			b.r.Homes = pair.Homes{Shared: "ls-system"}
+			require.NoError(t, b.api.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ls-env-east"}}))
+		},
 		"its agent is connected":             func(b *bench) { b.connect(t, metav1.ConditionTrue, began.Add(time.Second)); b.owned(t, "a", nil) },
 		"it shares a namespace and names it": func(b *bench) { b.owned(t, "*", []string{"a"}); b.r.Homes.Shared = "ls-env-east" },
 	} {
@@ -267,4 +271,20 @@ func TestWhoMayUseAnEnvironmentWaitsForItsAgent(t *testing.T) {
 			assert.Equal(t, kit.ReasonAgentUnreachable, conditions.GetReason(b.shown(t), meta.ReconcilingCondition))
 		})
 	}
+}
+
+// TestItemsThatWaitForAnAgentWaitOnWhenTheirNamespaceGoes is for somebody who takes a namespace off the list of an Environment, if only for a minute.
+func TestItemsThatWaitForAnAgentWaitOnWhenTheirNamespaceGoes(t *testing.T) {
+	b := newBench(t, onTarget)
+	b.fenced(t, metav1.ConditionFalse, began)
+	b.owned(t, "*", []string{"n"})
+	require.Zero(t, b.pass(t))
+	env := &v1alpha1.Environment{}
+	require.NoError(t, b.api.Get(t.Context(), client.ObjectKey{Name: "east"}, env))
+	env.Spec.Namespaces = []string{"a"}
+	require.NoError(t, b.api.Update(t.Context(), env))
+	b.r.Now = func() time.Time { return began.Add(time.Hour) }
+	require.Zero(t, b.pass(t))
+	assert.Nil(t, b.shown(t).Status.LastError)
+	assert.Equal(t, 1, b.writes)
 }

@@ -41,6 +41,8 @@ func (h Homes) Reaches(ctx context.Context, c client.Reader, env *v1alpha1.Envir
 		return false, nil
 	case env.Status.Namespace == h.Shared:
 		return true, nil
+	case env.Status.Namespace != h.Own(env.Name):
+		return false, nil
 	}
 	home, err := ReadNamespace(ctx, c, h.Own(env.Name))
 	if err != nil {

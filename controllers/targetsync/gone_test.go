@@ -50,7 +50,7 @@ func TestNothingIsMadeForATargetSyncThatOnlyTheCacheHas(t *testing.T) {
 		}
 		return nil
 	}}
-	empty := fake.NewClientBuilder().WithScheme(schemeOf(t)).WithInterceptorFuncs(lagging).Build()
+	empty := fake.NewClientBuilder().WithScheme(schemeOf(t)).WithIndex(&v1alpha1.TargetSync{}, stayingIndex, staying).WithInterceptorFuncs(lagging).Build()
 	r := &Reconciler{
 		Client: empty, Live: empty, Recorder: record.NewFakeRecorder(5), Backoff: kit.NewBackoff(time.Second, time.Minute), Now: time.Now,
 	}

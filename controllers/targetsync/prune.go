@@ -102,15 +102,8 @@ func (r *Reconciler) deletable(
 
 // deleteOne deletes an object unless the cache shows another TargetSync by now.
 func (r *Reconciler) deleteOne(ctx context.Context, s *scope, object *metav1.PartialObjectMetadata) error {
-	staying := &v1alpha1.TargetSyncList{}
-	err := r.List(ctx, staying, client.InNamespace(s.sync.Namespace), client.MatchingFields{stayingIndex: "true"}, client.Limit(2), client.UnsafeDisableDeepCopy)
-	if err != nil {
-		return err
-	}
-	for i := range staying.Items {
-		if isRival(&staying.Items[i], s.sync) {
-			return kit.ErrStop
-		}
+	if rival, err := r.shownRival(ctx, s.sync); rival != "" || err != nil {
+		return cmp.Or(err, kit.ErrStop)
 	}
 	s.changes.delete(object)
 	return kit.DeleteLive(ctx, r.Live, r.Client, object, nil)

@@ -40,15 +40,30 @@ func hasRival(ctx context.Context, live client.Reader, sync *v1alpha1.TargetSync
 	}
 }
 
+// shownRival returns the name of a rival that the cache shows; empty is none.
+func (r *Reconciler) shownRival(ctx context.Context, sync *v1alpha1.TargetSync) (string, error) {
+	staying := &v1alpha1.TargetSyncList{}
+	err := r.List(ctx, staying, client.InNamespace(sync.Namespace), client.MatchingFields{stayingIndex: "true"}, client.Limit(2), client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return "", err
+	}
+	for i := range staying.Items {
+		if isRival(&staying.Items[i], sync) {
+			return staying.Items[i].Name, nil
+		}
+	}
+	return "", nil
+}
+
 // hasHeir reports whether another TargetSync of the namespace stays when one goes. What the cache shows is confirmed for one of them, so that thousands
 // which are deleted together do not each list all. Where it shows none there may be one nevertheless.
 func (r *Reconciler) hasHeir(ctx context.Context, sync *v1alpha1.TargetSync) (bool, error) {
-	shown, err := others(ctx, r.Client, sync)
-	if err != nil || len(shown) == 0 {
+	shown, err := r.shownRival(ctx, sync)
+	if err != nil || shown == "" {
 		return false, err
 	}
 	heir := &v1alpha1.TargetSync{}
-	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: sync.Namespace, Name: shown[0]}, heir); err != nil {
+	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: sync.Namespace, Name: shown}, heir); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
 	return isRival(heir, sync), nil

@@ -208,7 +208,7 @@ func disown(ctx context.Context, cluster *target.Cluster, applied []readiness.Su
 		if err == nil && engine.Owns(object, release.Namespace, release.Name) {
 			err = mark(ctx, cluster, object, nulls(maps.Keys(labels)), nulls(maps.Keys(annotations)))
 		}
-		if client.IgnoreNotFound(err) != nil {
+		if client.IgnoreNotFound(err) != nil && !meta.IsNoMatchError(err) {
 			return fmt.Errorf("%s cannot be taken out of helm release %s/%s: %w", subject.Resource, release.Namespace, release.Name, err)
 		}
 	}

@@ -137,10 +137,11 @@ func (k *kubernetes) write(ctx context.Context, event *corev1.Event) {
 
 // try writes an event once. It reports whether another try can help. When ctx ends, there are still some seconds for what was sent.
 func (k *kubernetes) try(ctx context.Context, found *record.EventCorrelateResult) (again bool, err error) {
-	longer, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	longer, cancel := outlasting(ctx, k.lastCall)
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(k.lastCall, cancel) })()
-	written, err := k.store(longer, found)
+	within, cancel := context.WithTimeout(longer, writeTimeout)
+	defer cancel()
+	written, err := k.store(within, found)
 	if err == nil {
 		k.correlator.UpdateState(written)
 		return false, nil

@@ -152,16 +152,18 @@ func (q *eventQueue) RoundTrip(request *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// put adds a post to those of the namespace that it is about.
+// put adds a post to those of the namespace that it is about. At the end of the process it sends it.
 func (q *eventQueue) put(post eventPost) {
 	var about struct{ InvolvedObject struct{ Namespace string } }
 	_ = json.Unmarshal(post.body, &about) // the recorder has made it
 	dropped, ok := q.waiting.put(about.InvolvedObject.Namespace, post, len(post.body))
-	if !ok {
-		dropped++
-	}
 	for range dropped {
 		q.drop(dropQueueFull)
+	}
+	if !ok {
+		ctx, cancel := context.WithTimeout(context.Background(), q.lastCall)
+		defer cancel()
+		q.deliver(ctx, post)
 	}
 }
 
@@ -205,8 +207,10 @@ func (q *eventQueue) send(ctx context.Context, post eventPost) error {
 	}
 }
 
-// try posts an event once. It reports whether another try can help.
+// try posts an event once. It reports whether another try can help. When ctx ends, there are still some seconds for what was sent.
 func (q *eventQueue) try(ctx context.Context, post eventPost) (again bool, err error) {
+	ctx, cancel := outlasting(ctx, q.lastCall)
+	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, post.address, bytes.NewReader(post.body))
 	if err != nil {
 		return false, err

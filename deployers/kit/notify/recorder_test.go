@@ -184,3 +184,27 @@ func TestRecordersOfOneProcessCountTogether(t *testing.T) {
 	second.drop(dropExpired)
 	assert.InDelta(t, 2, testutil.ToFloat64(first.dropped.WithLabelValues(dropExpired)), 0)
 }
+
+func TestEventsOfWorkersThatEndLaterReachTheReceiver(t *testing.T) {
+	r := newReceiver(t, accept)
+	recorder, queue := recorderFor(t, r)
+	serve(t, queue)()
+	recorder.Event(about("n", "x"), corev1.EventTypeNormal, "Well", "fine")
+	assert.Len(t, r.events(), 1)
+	assert.Zero(t, testutil.ToFloat64(queue.dropped.WithLabelValues(dropQueueFull)))
+}
+
+func TestAnEventThatIsBeingSentAtTheEndIsSent(t *testing.T) {
+	begun, through := make(chan struct{}), make(chan struct{})
+	r := newReceiver(t, func(http.ResponseWriter, *http.Request, int) { begun <- struct{}{}; <-through })
+	recorder, queue := recorderFor(t, r)
+	ctx, end := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- queue.Start(ctx) }()
+	recorder.Event(about("n", "x"), corev1.EventTypeNormal, "Well", "fine")
+	<-begun
+	end()
+	close(through)
+	require.NoError(t, <-ended)
+	assert.Zero(t, testutil.ToFloat64(queue.dropped.WithLabelValues(dropUndelivered)))
+}

@@ -157,6 +157,13 @@ func (t *turns[E]) serve(ctx context.Context, lastCall time.Duration, deliver fu
 	}
 }
 
+// outlasting returns a context that ends some time after another one, so that what was sent then is still answered.
+func outlasting(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(by, cancel) })
+	return longer, func() { stop(); cancel() }
+}
+
 // end lets nobody put anything any more, if nothing waits or what waits is given up. It reports whether it did.
 func (t *turns[E]) end(givenUp bool) bool {
 	t.mu.Lock()
