@@ -5,7 +5,6 @@ package webhooks
 
 import (
 	"context"
-	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -109,11 +108,6 @@ func TestEveryWebhookIsBounded(t *testing.T) {
 		server.WebhookMux().ServeHTTP(answer, request)
 		assert.False(t, answer.deadline.IsZero(), kind.plural)
 	}
-	config := &tls.Config{NextProtos: []string{"h2"}}
-	for _, set := range server.Options.TLSOpts {
-		set(config)
-	}
-	assert.Equal(t, []string{"http/1.1"}, config.NextProtos, "HTTP/2 keeps what arrives before anybody has room for it")
 }
 
 // TestWhatCannotBeLimitedIsNotRead has an answer without a connection.

@@ -73,7 +73,6 @@ func New(options Options) *Reconciler { return &Reconciler{options: options} }
 func (r *Reconciler) Server(port int) webhook.Server {
 	server := webhook.NewServer(webhook.Options{Port: port, TLSOpts: []func(*tls.Config){func(c *tls.Config) {
 		c.MinVersion, c.GetCertificate = tls.VersionTLS12, r.serve
-		c.NextProtos = []string{"http/1.1"} // HTTP/2 keeps what arrives before anybody has room for it
 	}}})
 	bodies := newBodies()
 	for _, kind := range r.options.Kinds {
