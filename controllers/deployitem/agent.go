@@ -49,7 +49,7 @@ func (r *Reconciler) environmentOf(ctx context.Context, item *v1alpha1.DeployIte
 	if err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	if isShown(item) {
+	if waitsForAgent(item) {
 		return env, nil // nothing fails because its namespace has gone from the list meanwhile
 	}
 	if reaches, err := r.Homes.Reaches(ctx, r, env, item.Namespace); !reaches || err != nil {
@@ -58,14 +58,14 @@ func (r *Reconciler) environmentOf(ctx context.Context, item *v1alpha1.DeployIte
 	return env, nil
 }
 
-// isShown reports whether an item says that it waits for the agent of its Environment.
-func isShown(item *v1alpha1.DeployItem) bool {
+// waitsForAgent reports whether an item says that it waits for the agent of its Environment.
+func waitsForAgent(item *v1alpha1.DeployItem) bool {
 	return conditions.GetReason(item, meta.ReconcilingCondition) == kit.ReasonAgentUnreachable
 }
 
 // awaitAgent reports whether an item waits for the agent of its Environment, and shows that; when the agent is back it takes that back.
 func (r *Reconciler) awaitAgent(ctx context.Context, item *v1alpha1.DeployItem, env *v1alpha1.Environment) (bool, error) {
-	shown := isShown(item)
+	shown := waitsForAgent(item)
 	waits := env != nil && !conditions.IsTrue(env, v1alpha1.AgentConnectedCondition)
 	switch {
 	case waits == shown, waits && !conditions.IsFalse(env, v1alpha1.AgentConnectedCondition):

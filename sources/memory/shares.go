@@ -5,9 +5,8 @@ package memory
 
 import "container/list"
 
-// Shares are what several owners use, each in the order of use. Where something has to go, it is of the owner who has most. The owner "" is nobody in
-// particular, as after a restart. They are not safe
-// for concurrent use.
+// Shares are values that several owners use, each in the order of use. Where something has to go, it is of the owner who has most. The owner "" is nobody
+// in particular, as after a restart. They are not safe for concurrent use.
 type Shares[V any] struct {
 	owners map[string]*share[V]
 	weight int64

@@ -36,9 +36,9 @@ func TestOfAManifestSoManyObjectsAreCompared(t *testing.T) {
 		manifest  string
 		isRefused bool
 	}{
-		"a List of as many as may be": {list(records.MaxDocuments), false},
-		"a List of one more":          {list(records.MaxDocuments + 1), true},
-		"texts without separators":    {strings.Repeat(object+"\n", records.MaxDocuments+1), true},
+		"a List of as many as may be": {list(records.MaxObjects), false},
+		"a List of one more":          {list(records.MaxObjects + 1), true},
+		"texts without separators":    {strings.Repeat(object+"\n", records.MaxObjects+1), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &sparing{Client: kube.New(offline())}
@@ -51,7 +51,7 @@ func TestOfAManifestSoManyObjectsAreCompared(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			assert.Len(t, objects, records.MaxDocuments)
+			assert.Len(t, objects, records.MaxObjects)
 		})
 	}
 }

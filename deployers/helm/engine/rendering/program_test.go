@@ -85,7 +85,7 @@ func TestLookupsHaveATime(t *testing.T) {
 }
 
 func TestAChartMakesNoMoreObjectsThanAreReadFromItsRecord(t *testing.T) {
-	for objects, isRefused := range map[int]bool{records.MaxDocuments: false, records.MaxDocuments + 1: true} {
+	for objects, isRefused := range map[int]bool{records.MaxObjects: false, records.MaxObjects + 1: true} {
 		w := &worker{parent: &confined.Parent{}, product: &Product{}}
 
 		err := w.keepRevision(&helmchart.Chart{}, nil, strings.Repeat("---\n# Source: a\na: 1\n", objects))
@@ -101,7 +101,7 @@ func TestAChartMakesNoMoreObjectsThanAreReadFromItsRecord(t *testing.T) {
 
 // TestObjectsOfListsOfAChartAreCounted has a List, whose record nobody could read.
 func TestObjectsOfListsOfAChartAreCounted(t *testing.T) {
-	for items, isRefused := range map[int]bool{records.MaxDocuments: false, records.MaxDocuments + 1: true} {
+	for items, isRefused := range map[int]bool{records.MaxObjects: false, records.MaxObjects + 1: true} {
 		list := "kind: List\nitems:\n" + strings.Repeat("- kind: A\n", items)
 		for name, tt := range map[string]struct {
 			manifest string

@@ -22,7 +22,6 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/releaseutil"
 
-	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 )
@@ -212,19 +211,17 @@ func (w *worker) release(chart *helmchart.Chart) error {
 	return w.keepRevision(chart, hooks, manifest)
 }
 
-var errTooManyObjects = fmt.Errorf("%w: it makes more than %d objects; split it", ErrUnaffordable, records.MaxDocuments)
+var errTooManyObjects = fmt.Errorf("%w: it makes more than %d objects; split it", ErrUnaffordable, records.MaxObjects)
 
 // keepRevision makes a revision the product of the task, if the parent can afford to parse it.
 func (w *worker) keepRevision(chart *helmchart.Chart, hooks []*release.Hook, manifest string) (err error) {
 	w.parent.Begin("manifest of the chart")
 	revision := &release.Release{Manifest: manifest, Hooks: hooks}
-	var all foreign.Several // the parent holds them together
-	for _, document := range slices.Concat(slices.Collect(maps.Values(releaseutil.SplitManifests(manifest))), manifestsOf(hooks)) {
-		if err := all.Afford([]byte(document)); errors.Is(err, foreign.ErrTooMuch) {
-			return fmt.Errorf("%w: an object of the chart %w; resolve its aliases", ErrUnaffordable, err)
-		}
-	}
-	if records.Objects(revision) > records.MaxDocuments {
+	objects, err := records.Objects(revision)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: an object of the chart %w; resolve its aliases", ErrUnaffordable, err)
+	case objects > records.MaxObjects:
 		return errTooManyObjects
 	}
 	if w.product.Manifest, err = affordable("the manifest", manifest); err != nil {
@@ -235,14 +232,6 @@ func (w *worker) keepRevision(chart *helmchart.Chart, hooks []*release.Hook, man
 	}
 	w.product.Record, err = json.Marshal(chart)
 	return err
-}
-
-func manifestsOf(hooks []*release.Hook) []string {
-	manifests := make([]string, len(hooks))
-	for i, hook := range hooks {
-		manifests[i] = hook.Manifest
-	}
-	return manifests
 }
 
 func (w *worker) checkVersion(chart *helmchart.Chart) error {

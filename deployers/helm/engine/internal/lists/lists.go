@@ -16,9 +16,9 @@ import (
 
 // Few refuses more objects than a record may have: Helm compares each of one revision with each of another, and goes on when nobody waits any more.
 func Few(objects kube.ResourceList) error {
-	if len(objects) > records.MaxDocuments {
+	if len(objects) > records.MaxObjects {
 		return fmt.Errorf("the manifest has %d objects, those of Lists included, more than %d; split the chart, or delete the record of the revision",
-			len(objects), records.MaxDocuments)
+			len(objects), records.MaxObjects)
 	}
 	return nil
 }

@@ -16,7 +16,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
@@ -26,7 +25,6 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -36,10 +34,10 @@ const (
 	maxRecords = 128 << 20
 	// MaxRevisions is how many records of a release are read.
 	MaxRevisions = 1000
-	// MaxDocuments is how many documents the manifests of a record may have, and objects, those of hooks and Lists included, and maxAllDocuments those of
-	// all records of a release: each becomes a tree of its own, and objects of two revisions are compared with each other.
-	MaxDocuments    = 20_000
-	maxAllDocuments = 10 * MaxDocuments
+	// MaxObjects is how many objects the manifests of a record may have, those of hooks and Lists included, and maxAllObjects those of all records of a
+	// release: each becomes a tree of its own, and objects of two revisions are compared with each other.
+	MaxObjects    = 20_000
+	maxAllObjects = 10 * MaxObjects
 	// objectCost is what an empty object takes, of those in a record a hook most; valueCost is what any other value takes in a list or a map.
 	objectCost = 256
 	valueCost  = 64
@@ -188,20 +186,17 @@ func (c checked) readWithRoom(limit int, get func(context.Context) ([]stored, er
 // readAll reads records, and returns what they cost. With an error it returns those before the one that cannot be read, and what they cost with that.
 func (c checked) readAll(all []stored, limit int) (found []*release.Release, spent int, err error) {
 	found = make([]*release.Release, 0, len(all))
-	documents, objects := 0, 0
+	objects := 0
 	for _, one := range all {
 		rel, err := c.read(one, limit, &spent)
 		if err != nil {
 			return found, spent, err
 		}
-		if documents += Documents(rel); documents > maxAllDocuments {
-			return found, spent, c.about(one, fmt.Errorf("with the other records of the release it has more than %d documents", maxAllDocuments))
-		}
-		if objects += Objects(rel); objects > maxAllDocuments {
-			return found, spent, c.about(one, fmt.Errorf("with the other records of the release it has more than %d objects, those of Lists included", maxAllDocuments))
+		if objects += rel.objects; objects > maxAllObjects {
+			return found, spent, c.about(one, fmt.Errorf("with the other records of the release it has more than %d objects, those of Lists included", maxAllObjects))
 		}
 		rel.Labels = one.labels
-		found = append(found, rel)
+		found = append(found, rel.Release)
 	}
 	return found, spent, nil
 }
@@ -230,15 +225,12 @@ func (c checked) Delete(key string) (*release.Release, error) {
 }
 
 // read reads a record. What it costs comes to spent, which may not get beyond limit.
-func (c checked) read(one stored, limit int, spent *int) (*release.Release, error) {
+func (c checked) read(one stored, limit int, spent *int) (counted, error) {
 	rel, err := readRecord(one.packed, min(maxRecord, limit-*spent), spent, c.bound)
-	if errors.Is(err, ErrBusy) || errors.Is(err, errNoTurn) {
-		return nil, err
+	if err != nil && !errors.Is(err, ErrBusy) && !errors.Is(err, errNoTurn) {
+		err = c.about(one, err)
 	}
-	if err != nil {
-		return nil, c.about(one, err)
-	}
-	return rel, nil
+	return rel, err
 }
 
 func (c checked) about(one stored, err error) error {
@@ -256,8 +248,14 @@ func (unreadable) Is(target error) bool { return target == ErrUnreadable }
 
 var errRecordTooLarge = fmt.Errorf("the records of a release unpack to more than %d MiB each or %d MiB together", maxRecord>>20, maxRecords>>20)
 
+// counted is a record with the number of its objects.
+type counted struct {
+	*release.Release
+	objects int
+}
+
 // readRecord reads a record. Nobody waits with a small one, as almost all are.
-func readRecord(packed []byte, limit int, spent *int, bound Bound) (*release.Release, error) {
+func readRecord(packed []byte, limit int, spent *int, bound Bound) (counted, error) {
 	if len(packed) <= smallRecords {
 		rel, cost, err := decodeRecord(packed, min(limit, smallRecords), 0, nil)
 		if !errors.Is(err, errRecordTooLarge) {
@@ -267,7 +265,7 @@ func readRecord(packed []byte, limit int, spent *int, bound Bound) (*release.Rel
 	}
 	end, err := bound.takeTurn()
 	if err != nil {
-		return nil, err
+		return counted{}, err
 	}
 	defer end()
 	rel, cost, err := decodeRecord(packed, limit, *spent, bound.Claim)
@@ -277,23 +275,30 @@ func readRecord(packed []byte, limit int, spent *int, bound Bound) (*release.Rel
 
 // decodeRecord returns a record and what it costs, beside what others that the call has read have cost already. It measures the text before it has it in
 // memory, in one piece of its size.
-func decodeRecord(packed []byte, limit, already int, claim *Claim) (*release.Release, int, error) {
+func decodeRecord(packed []byte, limit, already int, claim *Claim) (found counted, cost int, err error) {
 	size, cost, err := measure(packed, limit)
 	switch {
 	case err != nil:
-		return nil, cost, err
+		return counted{}, cost, err
 	case !claim.fits(already + cost):
-		return nil, cost, ErrBusy
+		return counted{}, cost, ErrBusy
 	}
 	rel := &release.Release{}
 	err = decode(packed, size, rel)
 	switch {
 	case err != nil:
-		return nil, cost, errors.New("it is no JSON of a release")
+		return counted{}, cost, errors.New("it is no JSON of a release")
 	case rel.Info == nil || slices.Contains(rel.Hooks, nil):
-		return nil, cost, errors.New("parts are missing in it")
+		return counted{}, cost, errors.New("parts are missing in it")
 	}
-	return rel, cost, affordable(rel)
+	objects, err := Objects(rel)
+	switch {
+	case err != nil:
+		return counted{}, cost, fmt.Errorf("a manifest in it %w", err)
+	case objects > MaxObjects:
+		return counted{}, cost, fmt.Errorf("its manifests have more than %d objects, those of Lists included", MaxObjects)
+	}
+	return counted{rel, objects}, cost, nil
 }
 
 func decode(packed []byte, size int, rel *release.Release) error {
@@ -354,48 +359,6 @@ func unpack(packed []byte) (io.Reader, error) {
 		return nil, errors.New("it cannot be unpacked")
 	}
 	return unzipped, nil
-}
-
-// affordable refuses a record whose manifests stand for more than this process can hold: Helm parses them without limit.
-func affordable(rel *release.Release) error {
-	if Documents(rel) > MaxDocuments {
-		return fmt.Errorf("its manifests have more than %d documents", MaxDocuments)
-	}
-	var all foreign.Several
-	manifests := strings.Split(rel.Manifest, separator)
-	for _, hook := range rel.Hooks {
-		manifests = append(manifests, hook.Manifest)
-	}
-	for _, manifest := range manifests {
-		if err := all.Afford([]byte(manifest)); errors.Is(err, foreign.ErrTooMuch) {
-			return fmt.Errorf("a manifest in it %w", err)
-		}
-	}
-	if Objects(rel) > MaxDocuments {
-		return fmt.Errorf("its manifests have more than %d objects, those of Lists included", MaxDocuments)
-	}
-	return nil
-}
-
-// separator is between the documents of a manifest.
-const separator = "\n---"
-
-// Documents returns how many documents the manifests of a record have at most.
-func Documents(rel *release.Release) int {
-	documents := documentsIn(rel.Manifest)
-	for _, hook := range rel.Hooks {
-		documents += documentsIn(hook.Manifest)
-	}
-	return documents
-}
-
-// documentsIn returns how many documents a manifest has at most.
-func documentsIn(manifest string) int {
-	text := strings.TrimSpace(manifest)
-	if text == "" {
-		return 0
-	}
-	return strings.Count(text, separator) + 1
 }
 
 // costly reads JSON until that costs too much.

@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -128,56 +127,6 @@ func TestManifestsOfARecordAreAffordable(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestDocumentsOfARecordAreCounted reads records of very many small documents, each of which becomes a tree of its own.
-func TestDocumentsOfARecordAreCounted(t *testing.T) {
-	const document = "\n---\na: 1"
-	hooks := make([]*release.Hook, MaxDocuments+1)
-	for i := range hooks {
-		hooks[i] = &release.Hook{Manifest: "a: 1"}
-	}
-	for name, tt := range map[string]struct {
-		rel        release.Release
-		isReadable bool
-	}{
-		"as many as may be":   {release.Release{Manifest: strings.Repeat(document, MaxDocuments)}, true},
-		"one more":            {release.Release{Manifest: strings.Repeat(document, MaxDocuments+1)}, false},
-		"millions":            {release.Release{Manifest: strings.Repeat(document, 2_400_000)}, false},
-		"hooks":               {release.Release{Hooks: hooks}, false},
-		"hooks and manifests": {release.Release{Manifest: strings.Repeat(document, MaxDocuments), Hooks: hooks[:1]}, false},
-		"a hook of many":      {release.Release{Hooks: []*release.Hook{{Manifest: strings.Repeat(document, MaxDocuments+1)}}}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			tt.rel.Info = &release.Info{Status: release.StatusFailed}
-			text, err := json.Marshal(tt.rel)
-			require.NoError(t, err)
-
-			_, err = checked{kept: inSecrets{}}.read(stored{name: "one", packed: packed(t, string(text))}, maxRecord, new(int))
-
-			if tt.isReadable {
-				require.NoError(t, err)
-				return
-			}
-			require.ErrorIs(t, err, ErrUnreadable)
-			assert.ErrorContains(t, err, "Secret one is no record of a Helm release that can be read: its manifests have more than 20000 documents; delete it")
-		})
-	}
-}
-
-func TestDocumentsOfAReleaseAreCountedTogether(t *testing.T) {
-	text, err := json.Marshal(release.Release{
-		Info: &release.Info{Status: release.StatusFailed}, Manifest: strings.Repeat("\n---\na: 1", MaxDocuments),
-	})
-	require.NoError(t, err)
-	all := slices.Repeat([]stored{{name: "one", packed: packed(t, string(text))}}, maxAllDocuments/MaxDocuments)
-
-	_, _, err = checked{kept: inSecrets{}}.readAll(all, maxRecords)
-	require.NoError(t, err)
-
-	_, _, err = checked{kept: inSecrets{}}.readAll(append(all, all[0]), maxRecords)
-	require.ErrorIs(t, err, ErrUnreadable)
-	require.ErrorContains(t, err, "with the other records of the release it has more than 200000 documents")
 }
 
 // listed has records that nobody reads one by one.

@@ -4,6 +4,8 @@
 package records
 
 import (
+	"errors"
+	"iter"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/release"
@@ -12,28 +14,39 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
-// Objects returns how many objects the manifests of a record stand for, each object of a List for itself; of more than MaxDocuments only that there are
-// more. It is for manifests that can be afforded.
-func Objects(rel *release.Release) int {
-	objects := objectsIn(rel.Manifest, MaxDocuments)
-	for _, hook := range rel.Hooks {
-		objects += objectsIn(hook.Manifest, MaxDocuments-objects)
-	}
-	return objects
-}
+// separator is between the documents of a manifest.
+const separator = "\n---"
 
-// objectsIn counts the objects of a manifest until there are more than enough.
-func objectsIn(manifest string, enough int) int {
-	objects := 0
-	for document := range strings.SplitSeq(manifest, separator) {
-		if objects > enough {
+// Objects counts the objects that the manifests of a record stand for, each object of a List for itself, until there are more than MaxObjects. The error
+// is foreign.ErrTooMuch, for manifests that stand for more than this process can hold: Helm parses them without limit.
+func Objects(rel *release.Release) (objects int, err error) {
+	var all foreign.Several
+	for document := range documentsOf(rel) {
+		if err := all.Afford([]byte(document)); errors.Is(err, foreign.ErrTooMuch) {
+			return objects, err
+		}
+		if objects += objectsOf(document); objects > MaxObjects {
 			break
 		}
-		if strings.TrimSpace(document) != "" {
-			objects += objectsOf(document)
+	}
+	return objects, nil
+}
+
+// documentsOf returns the documents of the manifests of a record, without those that are empty.
+func documentsOf(rel *release.Release) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		manifests := []string{rel.Manifest}
+		for _, hook := range rel.Hooks {
+			manifests = append(manifests, hook.Manifest)
+		}
+		for _, manifest := range manifests {
+			for document := range strings.SplitSeq(manifest, separator) {
+				if strings.TrimSpace(document) != "" && !yield(document) {
+					return
+				}
+			}
 		}
 	}
-	return objects
 }
 
 // objectsOf returns how many objects a document stands for. Almost all are plain objects, and are not parsed.

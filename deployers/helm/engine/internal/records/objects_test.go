@@ -5,6 +5,7 @@ package records
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,40 +19,46 @@ func listOf(items int) string {
 	return "apiVersion: v1\nkind: List\nitems:\n" + strings.Repeat("- kind: A\n", items)
 }
 
-// TestItemsOfListsInARecordAreCounted reads records of few documents that stand for very many objects.
-func TestItemsOfListsInARecordAreCounted(t *testing.T) {
-	flow := "items: [" + strings.Repeat("{kind: A},", MaxDocuments) + "{kind: A}]"
+// TestObjectsOfARecordAreCounted reads records of very many documents, and of few that stand for very many objects.
+func TestObjectsOfARecordAreCounted(t *testing.T) {
+	flow := "items: [" + strings.Repeat("{kind: A},", MaxObjects) + "{kind: A}]"
 	thousand := "a: &a {items: [" + strings.Repeat("{kind: A},", 1000) + "]}\n"
 	for name, tt := range map[string]struct {
 		manifest   string
 		hooks      []*release.Hook
 		isReadable bool
 	}{
-		"as many as may be":     {manifest: listOf(MaxDocuments), isReadable: true},
-		"one more":              {manifest: listOf(MaxDocuments + 1)},
-		"beside documents":      {manifest: "kind: A\n---\n" + listOf(MaxDocuments)},
-		"of several Lists":      {manifest: strings.Repeat("---\n"+listOf(MaxDocuments/2), 3)},
-		"in a hook":             {hooks: []*release.Hook{{Manifest: listOf(MaxDocuments + 1)}}},
-		"in several hooks":      {hooks: []*release.Hook{{Manifest: listOf(MaxDocuments)}, {Manifest: "kind: A"}}},
+		"documents":             {manifest: strings.Repeat("\n---\na: 1", MaxObjects), isReadable: true},
+		"one document more":     {manifest: strings.Repeat("\n---\na: 1", MaxObjects+1)},
+		"millions of documents": {manifest: strings.Repeat("\n---\na: 1", 2_400_000)},
+		"millions of nothing":   {manifest: strings.Repeat("\n---", 10_000_000), isReadable: true},
+		"hooks":                 {hooks: slices.Repeat([]*release.Hook{{Manifest: "a: 1"}}, MaxObjects+1)},
+		"a hook of many":        {hooks: []*release.Hook{{Manifest: strings.Repeat("\n---\na: 1", MaxObjects+1)}}},
+		"as many as may be":     {manifest: listOf(MaxObjects), isReadable: true},
+		"one more":              {manifest: listOf(MaxObjects + 1)},
+		"beside documents":      {manifest: "kind: A\n---\n" + listOf(MaxObjects)},
+		"of several Lists":      {manifest: strings.Repeat("---\n"+listOf(MaxObjects/2), 3)},
+		"in a hook":             {hooks: []*release.Hook{{Manifest: listOf(MaxObjects + 1)}}},
+		"in several hooks":      {hooks: []*release.Hook{{Manifest: listOf(MaxObjects)}, {Manifest: "kind: A"}}},
 		"of Lists in a List":    {manifest: "items:\n- {" + flow + "}\n"},
 		"in flow style":         {manifest: flow},
 		"on one line":           {manifest: "--- {" + flow + "}"},
-		"as JSON":               {manifest: `{"items": [` + strings.Repeat(`{"kind": "A"},`, MaxDocuments) + `{"kind": "A"}]}`},
-		"below a quoted key":    {manifest: "kind: List\n\"\\x69tems\":\n" + strings.Repeat("- kind: A\n", MaxDocuments+1)},
-		"below a key and space": {manifest: "kind: List\nitems :\n" + strings.Repeat("- kind: A\n", MaxDocuments+1)},
-		"below a complex key":   {manifest: "kind: List\n? items\n:\n" + strings.Repeat("- kind: A\n", MaxDocuments+1)},
-		"below a key in a tag":  {manifest: "kind: List\n!!str items:\n" + strings.Repeat("- kind: A\n", MaxDocuments+1)},
-		"indented":              {manifest: "  kind: List\n  items:\n" + strings.Repeat("  - kind: A\n", MaxDocuments+1)},
-		"after other breaks":    {manifest: "kind: List\u0085items:\n" + strings.Repeat("- kind: A\n", MaxDocuments+1)},
+		"as JSON":               {manifest: `{"items": [` + strings.Repeat(`{"kind": "A"},`, MaxObjects) + `{"kind": "A"}]}`},
+		"below a quoted key":    {manifest: "kind: List\n\"\\x69tems\":\n" + strings.Repeat("- kind: A\n", MaxObjects+1)},
+		"below a key and space": {manifest: "kind: List\nitems :\n" + strings.Repeat("- kind: A\n", MaxObjects+1)},
+		"below a complex key":   {manifest: "kind: List\n? items\n:\n" + strings.Repeat("- kind: A\n", MaxObjects+1)},
+		"below a key in a tag":  {manifest: "kind: List\n!!str items:\n" + strings.Repeat("- kind: A\n", MaxObjects+1)},
+		"indented":              {manifest: "  kind: List\n  items:\n" + strings.Repeat("  - kind: A\n", MaxObjects+1)},
+		"after other breaks":    {manifest: "kind: List\u0085items:\n" + strings.Repeat("- kind: A\n", MaxObjects+1)},
 		"behind aliases":        {manifest: thousand + "items: [" + strings.Repeat("*a,", 25) + "]"},
-		"below a key in base64": {manifest: "kind: List\n!!binary aXRlbXM= :\n" + strings.Repeat("- kind: A\n", MaxDocuments+1)},
-		"merged":                {manifest: "a: &a\n  items:\n" + strings.Repeat("  - kind: A\n", MaxDocuments+1) + "<<: *a\n"},
+		"below a key in base64": {manifest: "kind: List\n!!binary aXRlbXM= :\n" + strings.Repeat("- kind: A\n", MaxObjects+1)},
+		"merged":                {manifest: "a: &a\n  items:\n" + strings.Repeat("  - kind: A\n", MaxObjects+1) + "<<: *a\n"},
 		"of large definitions": {
-			manifest:   strings.Repeat("---\nkind: CustomResourceDefinition\nspec:\n  schema:\n    items:\n"+strings.Repeat("    - a\n", MaxDocuments), 3),
+			manifest:   strings.Repeat("---\nkind: CustomResourceDefinition\nspec:\n  schema:\n    items:\n"+strings.Repeat("    - a\n", MaxObjects), 3),
 			isReadable: true,
 		},
-		"of no objects": {manifest: "items: [" + strings.Repeat("1,", 2*MaxDocuments) + "]", isReadable: true},
-		"of no YAML":    {manifest: "items: [" + strings.Repeat("{},", 2*MaxDocuments), isReadable: true},
+		"of no objects": {manifest: "items: [" + strings.Repeat("1,", 2*MaxObjects) + "]", isReadable: true},
+		"of no YAML":    {manifest: "items: [" + strings.Repeat("{},", 2*MaxObjects), isReadable: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, err := json.Marshal(release.Release{Info: &release.Info{Status: release.StatusFailed}, Manifest: tt.manifest, Hooks: tt.hooks})
@@ -69,13 +76,10 @@ func TestItemsOfListsInARecordAreCounted(t *testing.T) {
 	}
 }
 
-func TestItemsOfListsInAReleaseAreCountedTogether(t *testing.T) {
-	text, err := json.Marshal(release.Release{Info: &release.Info{Status: release.StatusFailed}, Manifest: listOf(MaxDocuments)})
+func TestObjectsOfAReleaseAreCountedTogether(t *testing.T) {
+	text, err := json.Marshal(release.Release{Info: &release.Info{Status: release.StatusFailed}, Manifest: listOf(MaxObjects)})
 	require.NoError(t, err)
-	all := make([]stored, maxAllDocuments/MaxDocuments+1)
-	for i := range all {
-		all[i] = stored{name: "one", packed: packed(t, string(text))}
-	}
+	all := slices.Repeat([]stored{{name: "one", packed: packed(t, string(text))}}, maxAllObjects/MaxObjects+1)
 
 	_, _, err = checked{kept: inSecrets{}}.readAll(all[1:], maxRecords)
 	require.NoError(t, err)
