@@ -140,6 +140,6 @@ func copyCRDs(ctx context.Context, dir, module, to string) error {
 func goTool(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=mod -buildvcs=false", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=mod -buildvcs=false -trimpath", "GOWORK=off")
 	return programs.Output(ctx, cmd)
 }

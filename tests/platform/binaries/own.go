@@ -79,11 +79,8 @@ func compileOwn(ctx context.Context, program ownProgram) (string, error) {
 		return "", err
 	}
 	checkout := sha256.Sum256([]byte(store.source))
-	folder, flags := hex.EncodeToString(checkout[:8]), []string{"build", "-buildvcs=false"}
-	switch {
-	case program.static:
-		folder, flags = folder+"-static", staticFlags()
-	case programs.RaceDetector:
+	folder, flags := hex.EncodeToString(checkout[:8]), buildFlags()
+	if programs.RaceDetector && !program.static {
 		folder, flags = folder+"-race", append(flags, "-race")
 	}
 	path := filepath.Join(cacheDir(), "own", folder, program.name)
@@ -95,10 +92,9 @@ func compileOwn(ctx context.Context, program ownProgram) (string, error) {
 		return "", err
 	}
 	defer release()
-	// With the flags of the running test, so that both share the compiled packages.
 	cmd := exec.Command("go", append(flags, "-o", path, program.pkg)...)
 	cmd.Dir = store.source
-	if program.static {
+	if program.static || !programs.RaceDetector {
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	}
 	if _, err := programs.Output(ctx, cmd); err != nil {
@@ -107,13 +103,11 @@ func compileOwn(ctx context.Context, program ownProgram) (string, error) {
 	return path, nil
 }
 
-// staticFlags have programs of different checkouts share the compiled packages.
-func staticFlags() []string {
-	return []string{"build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w"}
-}
+// buildFlags are those of the Makefile: programs, tests and images of all checkouts share the compiled packages.
+func buildFlags() []string { return []string{"build", "-buildvcs=false", "-trimpath"} }
 
 // ownRooms are the folders that our binaries are made of.
-var ownRooms = []string{"agent", "api", "blueprints", "cmd", "controllers", "deployers", "publishing", "sources", "go.mod", "go.sum"}
+var ownRooms = []string{"agent", "api", "blueprints", "cmd", "confined", "controllers", "deployers", "publishing", "sources", "go.mod", "go.sum"}
 
 // noteSources looks at every file that our binaries are made of, and at those of one program. The go command takes the result of a test from its cache unless a file
 // changed that the test itself has looked at: without this, a suite that runs a binary would count as passed when the binary is another.

@@ -87,7 +87,7 @@ func (p *Previous) Build(ctx context.Context, pkg string) (string, error) {
 		return "", err
 	}
 	defer release()
-	cmd := exec.Command("go", append(staticFlags(), "-o", path, pkg)...)
+	cmd := exec.Command("go", append(buildFlags(), "-o", path, pkg)...)
 	cmd.Dir, cmd.Env = p.Source, append(os.Environ(), "CGO_ENABLED=0")
 	if _, err := programs.Output(ctx, cmd); err != nil {
 		return "", fmt.Errorf("cannot build %s of commit %s: %w", pkg, p.Commit, err)

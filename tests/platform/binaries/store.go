@@ -46,21 +46,18 @@ func cacheDir() string {
 	return filepath.Join(base, "flux-landscaper")
 }
 
-// RepositoryRoot walks up from the working directory, then from this source file, to the go.mod of this repository.
+// RepositoryRoot walks up from the working directory to the go.mod of this repository.
 func RepositoryRoot() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {
 		return "", fmt.Errorf("cannot tell the working directory: %w", err)
 	}
-	_, file, _, _ := runtime.Caller(0)
-	for _, from := range []string{start, filepath.Dir(file)} {
-		for dir := from; ; dir = filepath.Dir(dir) {
-			if declaresModule(filepath.Join(dir, "go.mod")) {
-				return dir, nil
-			}
-			if dir == filepath.Dir(dir) {
-				break
-			}
+	for dir := start; ; dir = filepath.Dir(dir) {
+		if declaresModule(filepath.Join(dir, "go.mod")) {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			break
 		}
 	}
 	return "", errors.New("cannot find the go.mod of " + modulePath + ": run inside a checkout of the repository")

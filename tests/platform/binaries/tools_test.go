@@ -57,7 +57,7 @@ func TestAssetsFolderIsHonoured(t *testing.T) {
 
 func TestCacheFolderFollowsTheModule(t *testing.T) {
 	s := &store{root: "cache", source: t.TempDir()}
-	r := recipe{module: "etcd"}
+	r := recipe{module: serversModule}
 	require.NoError(t, os.MkdirAll(s.moduleSource(r), 0o755))
 	goMod := filepath.Join(s.moduleSource(r), "go.mod")
 	require.NoError(t, os.WriteFile(goMod, []byte("module a"), 0o600))
@@ -66,12 +66,12 @@ func TestCacheFolderFollowsTheModule(t *testing.T) {
 	require.NoError(t, os.WriteFile(goMod, []byte("module b"), 0o600))
 
 	assert.NotEqual(t, first, s.dir(r))
-	assert.NotEqual(t, s.dir(r), s.dir(recipe{module: "etcd", ldflags: "-s"}))
+	assert.NotEqual(t, s.dir(r), s.dir(recipe{module: serversModule, ldflags: "-s"}))
 }
 
 func TestCRDsThatAreThereNeedNoModule(t *testing.T) {
 	s := &store{root: t.TempDir(), source: t.TempDir(), log: &bytes.Buffer{}}
-	r := recipe{component: HelmController, module: "helm-controller", crds: "example.com/helm-controller"}
+	r := recipe{component: HelmController, module: rareModule, crds: "example.com/helm-controller"}
 	require.NoError(t, os.MkdirAll(s.crdDir(r), 0o755))
 
 	folder, err := s.definitions(t.Context(), r)

@@ -56,8 +56,8 @@ func prepareNode(ctx context.Context) error {
 	if _, err := binaries.Tools(ctx, os.Stderr, binaries.NodeComponents...); err != nil {
 		return err
 	}
-	// Compiled for the images without C, nothing of it is in the cache of the other builds: a test that had to wait for it would run out of time.
-	fmt.Fprintln(os.Stderr, "platform: building the program of our image (cold about 5 to 10 minutes on 2 cores)")
+	// A test that had to wait for it would run out of time.
+	fmt.Fprintln(os.Stderr, "platform: building the program of our image (cold about 40s on 2 cores)")
 	_, err := platform.LandscaperImage(ctx)
 	return err
 }
