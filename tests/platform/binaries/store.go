@@ -82,7 +82,7 @@ func (s *store) dir(r recipe) string {
 	return filepath.Join(s.root, r.module+"-"+hex.EncodeToString(hash.Sum(nil))[:16])
 }
 
-func (s *store) crdDir(r recipe) string { return filepath.Join(s.dir(r), "crds") }
+func (s *store) crdDir(r recipe) string { return filepath.Join(s.dir(r), "crds-"+string(r.component)) }
 
 func (s *store) cached(r recipe) (string, bool) {
 	path := filepath.Join(s.dir(r), string(r.component))
