@@ -10,22 +10,24 @@ MAKEFLAGS += --no-print-directory
 VERSION      ?= $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo "v0.0.0-g$$(git describe --always --exclude '*' --dirty 2>/dev/null || echo none)")
 RACE         ?=
 TEST_FLAGS   ?=
-TEST_TIMEOUT ?= 30m
+TEST_TIMEOUT ?= 20m
 PKGS         ?= ./...
+# Packages that are tested side by side: their tests wait much more than they compute.
+JOBS         ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 # They begin first, so that no processor waits for them in the end.
-LONG_PKGS    := ./tests/tenants
+LONG_PKGS    := ./deployers/helm ./tests/dataflow ./tests/behaviour ./deployers/container ./deployers/manifest ./deployers/contract ./controllers/installation
+SOAK         ?= 3h
 BENCH        ?= .
 BENCH_FLAGS  ?= -benchtime 1x -timeout 120m
 # Tests that promise a time. They keep it on a quiet machine only (tests/pace), so bench runs them alone.
-TIMED_TESTS  := ^Test(BadInputFailsAtOnce|AnswersWithinFiveMilliseconds|AnInterruptEnds.*|InterruptEndsThePod|TimeoutEndsThePod|D2AChart.*|DriftIsCorrected.*|BombsFailWithinASecond|BombsIn.*|ABombHasLittleTimeAsInstalled|ARenderInAChildCostsAMillisecondAtMost|OthersAreUnaffectedByBombs|PartitionsOnlyDelay|SecretsAreFoundInALogInLittleTime)$$
-TIMED_PKGS   := ./tests/behaviour ./tests/agent ./controllers/webhooks ./deployers/contract ./deployers/manifest ./deployers/helm ./deployers/container ./deployers/resources/readiness ./sources/fetch ./confined/rendering
+TIMED_TESTS  := ^Test(BadInputFailsAtOnce|AnswersWithinFiveMilliseconds|AnInterruptEnds.*|InterruptEndsThePod|TimeoutEndsThePod|D2AChart.*|DriftIsCorrected.*|(Soak)?Bombs.*|(Soak)?ABombHasLittleTimeAsInstalled|ARenderInAChildCostsAMillisecondAtMost|(Soak)?OthersAreUnaffectedByBombs|PartitionsOnlyDelay|SecretsAreFoundInALogInLittleTime)$$
+TIMED_PKGS   := ./tests/behaviour ./tests/e2e/agent ./controllers/webhooks ./deployers/contract ./deployers/manifest ./deployers/helm ./deployers/container ./deployers/resources/readiness ./sources/fetch ./confined/rendering
 # The database of known vulnerabilities that lint asks for.
 GOVULNDB     ?= https://vuln.go.dev
-# Flags of tests/bench itself, which its doc.go lists; the other packages do not know them.
+# Flags of tests/soak/bench itself, which its doc.go lists; the other packages do not know them.
 BENCH_ARGS   ?=
 RUN_FLAGS    ?=
 FUZZ         ?= .
-GUARDS       ?= .
 # What is released, for which platforms, and how: see make images and make release.
 IMAGE_PLATFORMS ?= linux/amd64 linux/arm64
 CLI_PLATFORMS   ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
@@ -34,7 +36,7 @@ PLAIN_HTTP      ?=
 KEY             ?=
 FUZZ_FLAGS   ?=
 
-BUILD = CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+BUILD = CGO_ENABLED=0 go build -buildvcs=false -ldflags "$(STRIP) -X main.version=$(VERSION)"
 IMAGE_PROGRAMS = $(foreach p,$(IMAGE_PLATFORMS),dist/bin/landscaper_$(subst /,_,$(p)))
 CLI_PROGRAMS = $(foreach p,$(CLI_PLATFORMS),dist/bin/flux-landscaper_$(subst /,_,$(p))$(if $(findstring windows,$(p)),.exe))
 RELEASE_ARGS = --version "$(VERSION)" --revision "$$(git rev-parse HEAD)" --created "$$(git log -1 --format=%ct)" \
@@ -47,7 +49,10 @@ GOVULNCHECK := go tool -modfile=tests/platform/tools/govulncheck/go.mod govulnch
 HEADER  := tests/quality/header.go.txt
 NOTIFICATIONS := paths=github.com/fluxcd/notification-controller/api/v1 paths=github.com/fluxcd/notification-controller/api/v1beta3
 
-# The race detector needs a C compiler; without one it stays off. All else is built as the programs are, so that what is compiled once serves both.
+# Programs, tests and images are built with the same flags, here and by tests/platform/binaries: what is compiled once serves all, in every checkout.
+export GOFLAGS := $(strip -trimpath $(filter-out -trimpath,$(GOFLAGS)))
+
+# The race detector needs a C compiler; without one it stays off.
 ifeq ($(RACE),)
   export CGO_ENABLED ?= 0
 else
@@ -67,36 +72,50 @@ define step
 	$(2)
 endef
 
-# $(call tests,packages) runs tests. What failed comes once more at the end: the log of a server may be thousands of lines long.
+# $(call tests,name,arguments of go test) runs tests. What failed comes once more at the end: the log of a server may be thousands of lines long.
 define tests
 	@mkdir -p bin
-	$(call step,go test,go test -vet=off -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(1) | tee bin/test.log || \
+	$(call step,$(1),go test -vet=off -p $(JOBS) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(2) | tee bin/test.log || \
 	  { echo "==> what failed:"; grep -E -A 6 '$(FAILURES)' bin/test.log | cut -c 1-600 | head -n 300; exit 1; })
 endef
 FAILURES := ^ *--- FAIL|^FAIL|Error Trace:|: state of |^panic:|^fatal error:
 
-# Suites that run Pods. They are skipped where no node can run, unless it is required.
-NODE_PKGS ?= ./tests/node/... ./tests/containers/... ./tests/installed/... ./tests/relay ./tests/fence
+# Three tiers of tests, by folder and by name (CONTRIBUTING.md): make test leaves out the folders tests/e2e and tests/soak, but for their tests named
+# TestGate…, and everywhere else tests named TestE2E… and TestSoak….
+TIERS      := tests/e2e|tests/soak
+GATE_PKGS  = $(if $(filter ./...,$(PKGS)),$(LONG_PKGS)) $(shell go list $(PKGS) | grep -vE '/($(TIERS))(/|$$)')
+SAMPLES    = $(patsubst %,./%,$(shell grep -rlE '^func TestGate' --include=*_test.go tests/e2e tests/soak | xargs -n1 dirname | sort -u))
+NAMED_E2E  = $(patsubst %,./%,$(shell grep -rlE '^func TestE2E' --include=*_test.go . | grep -vE '^./($(TIERS))/' | xargs -r -n1 dirname | sort -u | sed 's|^./||'))
 
-.PHONY: help run test test-node generate lint bench fuzz guards build images release components clean prepare prepare-node FORCE
+.PHONY: help run test e2e soak test-times generate lint bench fuzz build images release components clean packages prepare prepare-node prepare-e2e FORCE
 
 help: ## Show this text
 	@echo "make <target>, with these targets:"
 	@while IFS= read -r line; do \
-	  if [[ "$$line" =~ ^([a-z-]+):[^\#]*\#\#[[:space:]](.*)$$ ]]; then printf '  %-12s %s\n' "$${BASH_REMATCH[1]}" "$${BASH_REMATCH[2]}"; fi; \
+	  if [[ "$$line" =~ ^([a-z0-9-]+):[^\#]*\#\#[[:space:]](.*)$$ ]]; then printf '  %-12s %s\n' "$${BASH_REMATCH[1]}" "$${BASH_REMATCH[2]}"; fi; \
 	done < Makefile
 
 run: ## Show the product: a cluster with Flux, a sample landscape, live progress (RUN_FLAGS=--exit to leave when ready)
 	@mkdir -p bin && go build -o bin/demo ./tests/demo && exec bin/demo $(RUN_FLAGS)
 
-test: lint ## All gates: lint, generated files, then every test on real servers (RACE=1, PKGS=./x/...)
-	$(call step,generated files,go test ./tests/quality -run '^TestGenerated')
-	$(call step,programs of the test platform,go run ./tests/platform/cmd/prepare)
-	$(call tests,$(if $(filter ./...,$(PKGS)),$(LONG_PKGS)) $(PKGS))
+test: prepare ## The tests of each change, on real servers (PKGS=./x/..., RACE=1)
+	$(call tests,go test,-skip '^Test(E2E|Soak)' $(GATE_PKGS))
+	$(if $(filter ./...,$(PKGS)),$(call tests,samples of e2e and soak,-run '^TestGate' $(SAMPLES)))
 
-test-node: export FLUX_LANDSCAPER_NODE := required
-test-node: prepare ## The suites that run Pods on a real kubelet, as root on Debian; nothing is skipped
-	$(call tests,$(NODE_PKGS))
+e2e: export FLUX_LANDSCAPER_NODE := required
+e2e: TEST_TIMEOUT := 45m
+e2e: prepare-e2e ## All other tests of features: nodes, fences, agents, releases, notifications, upgrades; as root on Debian
+	$(call tests,end to end,-skip '^TestGate' ./tests/e2e/...)
+	$(call tests,end to end in other folders,-run '^TestE2E' $(NAMED_E2E))
+
+soak: export FLUX_LANDSCAPER_NODE := required
+soak: prepare-e2e ## What takes hours: deaths at every write, hostile acts, random landscapes, fuzzing, guards, benchmarks (SOAK=3h)
+	@go run ./tests/soak -time $(SOAK)
+
+test-times: prepare ## A table of where the time of make test goes, by package
+	@mkdir -p bin
+	$(call step,go test,go test -vet=off -p $(JOBS) -count=1 -json -debug-actiongraph=bin/test.graph -timeout $(TEST_TIMEOUT) -skip '^Test(E2E|Soak)' $(GATE_PKGS) >bin/test.json)
+	@go run ./tests/times -events bin/test.json -graph bin/test.graph
 
 lint: ## gofmt, go vet, the command line built for Windows, staticcheck, kube-api-linter, gosec, govulncheck and deadcode
 	$(call step,gofmt,files=$$("$$(go env GOROOT)/bin/gofmt" -l .); if [[ -n "$$files" ]]; then echo "run gofmt -w on:"; echo "$$files"; exit 1; fi)
@@ -114,23 +133,19 @@ lint: ## gofmt, go vet, the command line built for Windows, staticcheck, kube-ap
 generate: ## Deepcopy functions, CRDs and the generated parts of docs/
 	$(call step,deepcopy functions,$(GO_TOOL) controller-gen object:headerFile=$(HEADER) paths=./api/...)
 	$(call step,CRDs,$(GO_TOOL) controller-gen crd paths=./api/... output:crd:dir=config/crd/bases)
-	$(call step,CRDs of notification-controller for tests,$(GO_TOOL) controller-gen crd $(NOTIFICATIONS) output:crd:dir=tests/notifications/testdata)
+	$(call step,CRDs of notification-controller for tests,$(GO_TOOL) controller-gen crd $(NOTIFICATIONS) output:crd:dir=tests/e2e/notifications/testdata)
 	$(call step,docs,go run ./tests/quality/cmd/docs)
 
-bench: ## The benchmarks (BENCH=regexp, BENCH_FLAGS=..., BENCH_ARGS="-sizes 200")
-	@go run ./tests/platform/cmd/prepare
+bench: prepare ## The benchmarks (BENCH=regexp, BENCH_FLAGS=..., BENCH_ARGS="-sizes 200")
 	@TEST_PACE=exact go test -p 1 -count=1 -timeout 30m -run '$(TIMED_TESTS)' $(TIMED_PKGS)
-	$(if $(filter .,$(BENCH)),@TEST_PACE=exact go test -count=1 -timeout 90m -run '^TestNobodyStopsSlowsOrSwells$$' ./tests/tenants)
+	$(if $(filter .,$(BENCH)),@TEST_PACE=exact go test -count=1 -timeout 90m -run '^TestNobodyStopsSlowsOrSwells$$' ./tests/soak/tenants)
 	@go test ./sources/component ./sources/repository -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS)
-	@go test ./tests/tenants -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS)
-	@go test ./tests/agent -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS)
-	@go test ./tests/bench -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS) $(if $(BENCH_ARGS),-args $(BENCH_ARGS))
-
-guards: ## Each guard taken out of the code, and whether its test notices (GUARDS=regexp)
-	@go run ./tests/guards -run '$(GUARDS)'
+	@go test ./tests/soak/tenants -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS)
+	@go test ./tests/e2e/agent -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS)
+	@go test ./tests/soak/bench -run '^$$' -bench '$(BENCH)' $(BENCH_FLAGS) $(if $(BENCH_ARGS),-args $(BENCH_ARGS))
 
 fuzz: ## Fuzz targets, one after the other under a memory cap (FUZZ=template.FuzzSpiff FUZZ_FLAGS="-time 10m")
-	@go run ./tests/fuzz -run '$(FUZZ)' $(FUZZ_FLAGS)
+	@go run ./tests/soak/fuzz -run '$(FUZZ)' $(FUZZ_FLAGS)
 
 build: ## The binaries, into bin/
 	@mkdir -p bin
@@ -153,17 +168,25 @@ components: images ## Landscaper and its deployers as component versions, pushed
 	  VERSION="$(VERSION:v%=%)" CHARTS="$(CURDIR)/dist" IMAGE="$(REGISTRY)/landscaper:$(VERSION)"
 
 # dist/bin/<command>_<os>_<architecture>; the go command knows what is to do.
+dist/bin/%: STRIP := -s -w
 dist/bin/%: FORCE
 	@mkdir -p dist/bin; name="$*"; name="$${name%.exe}"; arch="$${name##*_}"; rest="$${name%_*}"; \
 	echo "==> $@ $(VERSION)"; GOOS="$${rest##*_}" GOARCH="$$arch" $(BUILD) -o "$@" "./cmd/$${rest%_*}"
 
 FORCE:
 
-prepare: ## The programs of the test platform, built once and kept in the user's cache folder
+prepare: ## The programs that make test needs, built once and kept in the user's cache folder
 	@go run ./tests/platform/cmd/prepare
 
 prepare-node: export FLUX_LANDSCAPER_NODE := required
 prepare-node: prepare ## Also what a node needs: Debian packages (installed as root), kubelet and scheduler
+
+packages:
+	$(call step,packages,go build ./...)
+
+prepare-e2e: export FLUX_LANDSCAPER_NODE := required
+prepare-e2e:
+	@go run ./tests/platform/cmd/prepare -e2e
 
 clean: ## Remove what make build, make images and make release have made
 	@rm -rf bin dist

@@ -21,7 +21,7 @@ import (
 )
 
 // Controllers of this release and of others read what the files in testdata hold, and agents of several releases write it to one object in turn. Who has to
-// change a file adds one beside it, with which tests/environments runs, too, and keeps the former for two releases.
+// change a file adds one beside it, with which tests/e2e/environments runs, too, and keeps the former for two releases.
 func requireWire(t *testing.T, file string, written any) {
 	t.Helper()
 	want, err := os.ReadFile(filepath.Join("testdata", file))

@@ -491,7 +491,7 @@ func TestHostileOwnerLeavesAChildForOthers(t *testing.T) {
 	hostile.Wait()
 }
 
-func TestLongJobsRunBehindShortOnes(t *testing.T) {
+func TestSoakLongJobsRunBehindShortOnes(t *testing.T) {
 	cases := map[string]string{"that work": "work and ask", "that wait for answers": "ask"}
 	for name, act := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -527,7 +527,7 @@ func TestLongJobsRunBehindShortOnes(t *testing.T) {
 	}
 }
 
-func TestLongJobsOfOneOwnerLeaveRoomForThoseOfOthers(t *testing.T) {
+func TestSoakLongJobsOfOneOwnerLeaveRoomForThoseOfOthers(t *testing.T) {
 	pool := newPool(t, confined.Limits{Children: 4})
 	held := holding()
 	var hostile sync.WaitGroup

@@ -280,7 +280,7 @@ var effects = map[string]effect{
 		require.NoError(p.t, p.identities().gates.SupportedFeatures(supported))
 		return supported["ObjectLevelWorkloadIdentity"]
 	}, true,
-		"tests/identities: TestComponentsOfARegistryOfAWS"},
+		"tests/e2e/identities: TestComponentsOfARegistryOfAWS"},
 	"default-service-account": {"a", func(p *parsed) any {
 		if p.deployer != nil {
 			return p.targets().Accounts.Self
@@ -291,13 +291,13 @@ var effects = map[string]effect{
 	"default-kubeconfig-service-account": {"a", func(p *parsed) any { return p.targets().Accounts.Kubeconfig }, "a",
 		"deployers/target: TestActorGoesBeforeTargetAndTargetBeforeDefault"},
 	"content-relay": {"a/b", func(p *parsed) any { return p.contract().SkipPullSecrets }, true,
-		"deployers/contract: TestContextWithoutSecretsForDeployersThatNeedNone, tests/relay: TestAChartComesThroughTheRelay"}, // the relay reads them
+		"deployers/contract: TestContextWithoutSecretsForDeployersThatNeedNone, tests/e2e/relay: TestAChartComesThroughTheRelay"}, // the relay reads them
 	"content-addr": {":1", func(p *parsed) any { return p.relay.address }, ":1",
-		"tests/relay: TestAChartComesThroughTheRelay"},
+		"tests/e2e/relay: TestAChartComesThroughTheRelay"},
 	"content-timeout": {"1s", func(p *parsed) any { return p.relay.options(nil, nil).Timeout }, second,
-		"tests/relay: TestContentHasItsTimeToBeFound"},
+		"tests/e2e/relay: TestContentHasItsTimeToBeFound"},
 	"content-relay-namespace": {"a", func(p *parsed) any { return p.controller.environments(p.offline(), nil).Relay }, environment.Relay("a"),
-		"tests/environments: TestWithoutContentRelayNobodyGetsRightsForIt"},
+		"tests/e2e/environments: TestWithoutContentRelayNobodyGetsRightsForIt"},
 	"registry-controller-identity": {"true", func(p *parsed) any { return p.identities().options(nil).OwnIdentity }, true,
 		"sources/cloud: TestOwnIdentityWhereTheOperatorLetsEverybody"},
 	"local-repository-dir": {"/l", (*parsed).localRoot, "/l",
@@ -306,9 +306,9 @@ var effects = map[string]effect{
 	"config": {"testdata/configuration.yaml", (*parsed).configuredName, "mine",
 		"cmd/landscaper: TestConfigurationFile, agent: TestConfigurationOfTheFormerAgentIsRead"},
 	"instance": {"a", func(p *parsed) any { return p.agent.ownInstance() }, "a",
-		"tests/agent: TestOfTwoAgentsOnlyTheOneThatHoldsTheEnvironmentWorks"},
+		"tests/e2e/agent: TestOfTwoAgentsOnlyTheOneThatHoldsTheEnvironmentWorks"},
 	"bootstrap-kubeconfig": {"testdata/kubeconfig", (*parsed).server, "https://landscaper.example.com",
-		"tests/agent: TestABootstrapTokenIsExchangedOnce"},
+		"tests/e2e/agent: TestABootstrapTokenIsExchangedOnce"},
 	"identity": {"a", func(p *parsed) any { return p.contract().Identity }, "a",
 		"deployers/contract: TestD14JobOfAnotherDeployerIsLeftToIt"},
 	"watch-namespaces": {"a,b", func(p *parsed) any { return slices.Sorted(maps.Keys(p.manager().Cache.DefaultNamespaces)) }, []string{"a", "b"},
@@ -335,7 +335,7 @@ var effects = map[string]effect{
 		"deployers/contract: TestTheWorkerStaysWhereTooManyWait"},
 
 	"host-kubeconfig": {"testdata/kubeconfig", (*parsed).hostServer, "https://landscaper.example.com",
-		"tests/relay: TestAContainerGetsComponentsAndBlueprintThroughTheRelay"},
+		"tests/e2e/relay: TestAContainerGetsComponentsAndBlueprintThroughTheRelay"},
 	"host-namespace": {"pods", func(p *parsed) any { return p.pods().Namespace }, "pods",
 		"deployers/container: TestThePodIsMadeAsTheOptionsSay"},
 	"sidecar-image": {"a", func(p *parsed) any { return p.pods().Init.Image }, "a",
@@ -360,11 +360,11 @@ var effects = map[string]effect{
 		"deployers/container: TestDisabledGarbageCollectionEndsPodsOnly"},
 
 	"deployer-management": {"true", func(p *parsed) any { return p.controller.deployItems(p.offline(), nil).Environments }, true,
-		"tests/environments/processes: TestDeployersAreInstalledIntoEveryEnvironmentAndUninstalled"},
+		"tests/e2e/environments/processes: TestDeployersAreInstalledIntoEveryEnvironmentAndUninstalled"},
 	"deployer-management-namespace": {"n", func(p *parsed) any { return p.controller.registrations(p.offline(), nil).Homes.Shared }, "n",
-		"tests/environments: TestAPairGetsAllThatItsDeployerNeeds"},
+		"tests/e2e/environments: TestAPairGetsAllThatItsDeployerNeeds"},
 	"shared-environments": {"true", func(p *parsed) any { return p.controller.environments(p.offline(), nil).Share }, true,
-		"tests/environments: TestAnEnvironmentHasNothingBeforeItsNamespace"},
+		"tests/e2e/environments: TestAnEnvironmentHasNothingBeforeItsNamespace"},
 	"pickup-timeout": {"1s", func(p *parsed) any { return p.controller.deployItems(p.offline(), nil).PickupTimeout }, second,
 		"controllers/deployitem: TestAJobThatNobodyPicksUpFails"},
 	"require-verified-sources": {"true", func(p *parsed) any { return p.process.sourcePolicy().RequireVerified }, true,
@@ -421,7 +421,7 @@ var effects = map[string]effect{
 	"cert-ns": {"a", func(p *parsed) any { return p.called("", "https://u").Namespace }, "a",
 		"tests/admission: TestLostSecretIsMadeAnew"},
 	"certificate-lifetime": {"40s", func(p *parsed) any { return p.called("", "https://u").Lifetime }, 40 * second,
-		"tests/admission: TestCertificatesAreRenewed"},
+		"tests/admission: TestE2ECertificatesAreRenewed"},
 }
 
 // localRoot returns below which directory component repositories are looked for.

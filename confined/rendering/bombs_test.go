@@ -178,7 +178,7 @@ func survives(t *testing.T, words string, run func() error) {
 	}
 }
 
-func TestBombsInGoTemplates(t *testing.T) {
+func TestSoakBombsInGoTemplates(t *testing.T) {
 	r := renderer(t, bombLimits)
 	for name, source := range goBombs() {
 		t.Run(name, func(t *testing.T) {
@@ -190,7 +190,7 @@ func TestBombsInGoTemplates(t *testing.T) {
 	}
 }
 
-func TestBombsInSpiff(t *testing.T) {
+func TestSoakBombsInSpiff(t *testing.T) {
 	r := renderer(t, bombLimits)
 	for name, source := range spiffBombs() {
 		t.Run(name, func(t *testing.T) {
@@ -202,7 +202,7 @@ func TestBombsInSpiff(t *testing.T) {
 	}
 }
 
-func TestBombsInSchemas(t *testing.T) {
+func TestSoakBombsInSchemas(t *testing.T) {
 	r := renderer(t, bombLimits)
 	for name, bomb := range schemaBombs() {
 		t.Run(name, func(t *testing.T) {
@@ -263,8 +263,8 @@ func TestOthersAreUnaffectedByBombs(t *testing.T) {
 	<-stopped
 }
 
-// TestExecutionsOfAJobShareOneDeadline gives a job many executions, each of which ends within the time by itself.
-func TestExecutionsOfAJobShareOneDeadline(t *testing.T) {
+// TestSoakExecutionsOfAJobShareOneDeadline gives a job many executions, each of which ends within the time by itself.
+func TestSoakExecutionsOfAJobShareOneDeadline(t *testing.T) {
 	const count = 200
 	slow := v1alpha1.NewAnyJSON([]byte(`"{{ range until 4 }}{{ $_ := htpasswd \"user\" \"password\" }}{{ end }}"`)) // some tenths of a second
 	executions := make([]model.TemplateExecutor, count)

@@ -29,8 +29,8 @@ func spender() *render.Environment {
 	}}
 }
 
-// TestOperationsOfAJobShareOneTime looks at what is left for exports after deploy items have been planned.
-func TestOperationsOfAJobShareOneTime(t *testing.T) {
+// TestSoakOperationsOfAJobShareOneTime looks at what is left for exports after deploy items have been planned.
+func TestSoakOperationsOfAJobShareOneTime(t *testing.T) {
 	const whole = 3 * time.Second
 	r := renderer(t, confined.Limits{Time: whole})
 	env := spender()

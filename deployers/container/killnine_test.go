@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/tests/bench/rig"
+	"github.com/flux-landscaper/flux-landscaper/tests/soak/bench/rig"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -28,10 +28,10 @@ const (
 
 var killStride = flag.Int("kill-stride", 1, "kill the container deployer at every so manieth write only")
 
-// TestKillNineAfterEachWrite runs the deployer as a process, which is killed after its first write to whichever API server in the life of an item, and
+// TestSoakKillNineAfterEachWrite runs the deployer as a process, which is killed after its first write to whichever API server in the life of an item, and
 // in the next life after the second one, until there are no more. Two jobs and the deletion run the container once each all the same, the state
 // counts them, and nothing is left.
-func TestKillNineAfterEachWrite(t *testing.T) {
+func TestSoakKillNineAfterEachWrite(t *testing.T) {
 	s := prepare(t)
 	gate, kubeconfig := s.gate()
 	program, err := rig.Start(s.p.Cluster, s.kubelet.program, rig.ContainerDeployer, kubeconfig, "--identity="+s.options.Identity,

@@ -93,7 +93,7 @@ func bombs() map[string]hostileChart {
 const recursiveSchema = `{"$ref": "#/definitions/a", "definitions": {
  "a": {"allOf": [{"$ref": "#/definitions/b"}, {"$ref": "#/definitions/b"}]}, "b": {"allOf": [{"$ref": "#/definitions/a"}, {"$ref": "#/definitions/a"}]}}}`
 
-func TestD2AChartWithoutEndFailsItsItemAlone(t *testing.T) {
+func TestSoakD2AChartWithoutEndFailsItsItemAlone(t *testing.T) {
 	d := newFixture(t).deployer()
 	for name, tc := range bombs() {
 		for _, mode := range tc.modes() {

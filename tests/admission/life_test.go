@@ -118,9 +118,9 @@ func (r *replica) certificate(bundle []byte) (*x509.Certificate, error) {
 
 func (s *site) bundle() []byte { return s.registered().Webhooks[0].ClientConfig.CABundle }
 
-// TestCertificatesAreRenewed lets two replicas outlive three generations of certificates, under load. A client that connects anew, as an
+// TestE2ECertificatesAreRenewed lets two replicas outlive three generations of certificates, under load. A client that connects anew, as an
 // API server does after its start, accepts every replica at every moment.
-func TestCertificatesAreRenewed(t *testing.T) {
+func TestE2ECertificatesAreRenewed(t *testing.T) {
 	s := newSite(t)
 	replicas := []*replica{s.start("--certificate-lifetime=45s"), s.start("--certificate-lifetime=45s")}
 	s.awaitEnforced()

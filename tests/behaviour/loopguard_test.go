@@ -28,7 +28,7 @@ func TestOperationInGitStartsNoLoop(t *testing.T) {
 	s.AwaitEvents(1, "LoopGuard", "one")
 
 	quiet := time.Now()
-	s.awaitSyncs(10)
+	s.awaitSyncs(5)
 	s.RequireNoWrites(quiet)
 	s.RequireJobs(1, "one")
 	s.AwaitEvents(1, "LoopGuard", "one")

@@ -42,7 +42,7 @@ metadata: {name: landscape}
 spec:
   interval: 2s
   retryInterval: 2s
-  timeout: 1m
+  timeout: 15s
   path: ./
   prune: true
   wait: true

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/e2e/releases"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
-	"github.com/flux-landscaper/flux-landscaper/tests/releases"
 )
 
 // released publishes the component versions of a release, and returns the reference of its image.

@@ -60,7 +60,7 @@ func startExample(t *testing.T, p *platform.Platform) {
 	})
 }
 
-func TestExampleDeployerConforms(t *testing.T) {
+func TestE2EExampleDeployerConforms(t *testing.T) {
 	t.Parallel()
 	p := platform.Shared(t)
 	namespace := p.Namespace(t)

@@ -26,7 +26,7 @@ func relay(from, to string) object {
 	}
 }
 
-// TestAChainOfFiftyRoots lets one change go from the first to the last, with one job for each. tests/bench measures how long it takes.
+// TestAChainOfFiftyRoots lets one change go from the first to the last, with one job for each. tests/soak/bench measures how long it takes.
 func TestAChainOfFiftyRoots(t *testing.T) {
 	const length = 50
 	s := newScene(t)
@@ -46,7 +46,7 @@ func TestAChainOfFiftyRoots(t *testing.T) {
 	}
 }
 
-// TestAFanOfConsumers lets one change reach all of them, with one job for each. tests/bench measures how long it takes.
+// TestAFanOfConsumers lets one change reach all of them, with one job for each. tests/soak/bench measures how long it takes.
 func TestAFanOfConsumers(t *testing.T) {
 	const consumers = 100
 	s := newScene(t)

@@ -141,7 +141,7 @@ func processesOf(dir string) []string {
 	return found
 }
 
-func TestExitPrintsTheTreeOnceReady(t *testing.T) {
+func TestE2EExitPrintsTheTreeOnceReady(t *testing.T) {
 	s := startDemo(t, "--exit")
 
 	s.until("Landscape ready after")
@@ -180,7 +180,7 @@ func tidy(tree string) string {
 	return regexp.MustCompile(` +`).ReplaceAllString(tree, " ")
 }
 
-func TestSecondStartTakesSeconds(t *testing.T) {
+func TestE2ESecondStartTakesSeconds(t *testing.T) {
 	fastest := time.Duration(math.MaxInt64)
 	for range attempts {
 		s := startDemo(t, "--exit")
@@ -241,7 +241,7 @@ func (s *session) follow(commands string) {
 	require.NoError(s.t, err, "%s\n%s", commands, out)
 }
 
-func TestInterruptWhileStartingLeavesNothing(t *testing.T) {
+func TestE2EInterruptWhileStartingLeavesNothing(t *testing.T) {
 	s := startDemo(t)
 	s.until("A landscape that deploys itself")
 
@@ -251,7 +251,7 @@ func TestInterruptWhileStartingLeavesNothing(t *testing.T) {
 	s.requireNothingLeft()
 }
 
-func TestTimeoutFailsWithTheTree(t *testing.T) {
+func TestE2ETimeoutFailsWithTheTree(t *testing.T) {
 	s := startDemo(t, "--exit", "--timeout=1ms")
 
 	assert.Equal(t, 1, s.end(), s.text())

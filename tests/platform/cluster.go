@@ -52,7 +52,7 @@ type Cluster struct {
 
 // startCluster starts an API server on the etcd in etcdDir and then, side by side, what the options ask for.
 func startCluster(ctx context.Context, name, dir, etcdDir string, binaries *binaries.Binaries, options Options) (*Cluster, error) {
-	c := &Cluster{Name: name, dir: dir, options: options, binaries: binaries}
+	c, begun := &Cluster{Name: name, dir: dir, options: options, binaries: binaries}, time.Now()
 	steps := []func() error{
 		func() error { return os.Mkdir(dir, 0o700) },
 		c.makeIdentity,
@@ -65,6 +65,7 @@ func startCluster(ctx context.Context, name, dir, etcdDir string, binaries *bina
 			return nil, errors.Join(fmt.Errorf("cannot start cluster %s: %w", name, err), c.stop())
 		}
 	}
+	fmt.Fprintf(options.Log, "platform: cluster %s is ready after %s\n", name, time.Since(begun).Round(time.Millisecond))
 	return c, nil
 }
 

@@ -62,7 +62,7 @@ var (
 	// testFunction is the name of a test or benchmark.
 	testFunction = regexp.MustCompile(`^(Test|Benchmark)[A-Z]`)
 	// testedRow is a test that bears the ID of a row, or of the first and the last of several. Other letters have other meanings.
-	testedRow = regexp.MustCompile(`^Test([ABC])(\d{2,4})(?:To[ABC]?(\d{2,4}))?`)
+	testedRow = regexp.MustCompile(`^Test(?:Gate|E2E|Soak)?([ABC])(\d{2,4})(?:To[ABC]?(\d{2,4}))?`)
 	// testedCase is a case of a table that bears the ID of a row.
 	testedCase = regexp.MustCompile(`^([ABC]\d{2,4}) `)
 )
@@ -187,11 +187,14 @@ func placesOf(test string, folders map[string][]string) []string {
 	return places
 }
 
-// namesByFolder returns a text for each folder with the names of its tests.
+// namesByFolder returns a text for each folder with the names of its tests, and with what runs them where that is not make test.
 func namesByFolder(tests []string) []string {
 	names := map[string][]string{}
 	for _, test := range tests {
 		folder, name, _ := strings.Cut(test, ":")
+		if tier := tierOf(folder, name); tier != "test" {
+			folder += " (*" + tier + "*)"
+		}
 		if quoted := "`" + name + "`"; !slices.Contains(names[folder], quoted) {
 			names[folder] = append(names[folder], quoted)
 		}
@@ -202,4 +205,17 @@ func namesByFolder(tests []string) []string {
 		texts = append(texts, folder+": "+strings.Join(names[folder], ", "))
 	}
 	return texts
+}
+
+// tierOf returns which of make test, make e2e and make soak runs a test, as the Makefile tells them apart.
+func tierOf(folder, name string) string {
+	switch {
+	case strings.HasPrefix(name, "TestGate"):
+		return "test"
+	case strings.HasPrefix(folder, "tests/e2e/"), strings.HasPrefix(name, "TestE2E"):
+		return "e2e"
+	case strings.HasPrefix(folder, "tests/soak/"), strings.HasPrefix(name, "TestSoak"), strings.HasPrefix(name, "Benchmark"):
+		return "soak"
+	}
+	return "test"
 }

@@ -49,6 +49,7 @@ func TestRowsOfTests(t *testing.T) {
 		want map[string][]string
 	}{
 		"by name":        {`func TestB301Chain(t *testing.T) {}`, map[string][]string{"B301": {"x:TestB301Chain"}}},
+		"of a sample":    {`func TestGateB1002AContainer(t *testing.T) {}`, map[string][]string{"B1002": {"x:TestGateB1002AContainer"}}},
 		"four digits":    {`func TestB1001AContainer(t *testing.T) {}`, map[string][]string{"B1001": {"x:TestB1001AContainer"}}},
 		"several":        {`func TestC09ToC11All(t *testing.T) {}`, map[string][]string{"C09": {"x:TestC09ToC11All"}, "C10": {"x:TestC09ToC11All"}, "C11": {"x:TestC09ToC11All"}}},
 		"cases":          {`func TestBoth(t *testing.T) { _ = map[string]int{"B901 new": 1, "other": 2} }`, map[string][]string{"B901": {"x:TestBoth"}}},

@@ -5,6 +5,7 @@ package quality
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -54,15 +55,7 @@ func imported(t *testing.T, module *Module) []string {
 // required returns the modules that go.mod names.
 func required(t *testing.T, module *Module) []string {
 	t.Helper()
-	answer, err := goCommand(module.Root, "mod", "edit", "-json")
-	require.NoError(t, err)
-	var edited struct{ Require []struct{ Path string } }
-	require.NoError(t, json.Unmarshal(answer, &edited))
-	var modules []string
-	for _, requirement := range edited.Require {
-		modules = append(modules, requirement.Path)
-	}
-	return modules
+	return slices.Collect(maps.Keys(versions(t, module.Root)))
 }
 
 // ownerOf returns the longest module path around a package.
@@ -74,4 +67,34 @@ func ownerOf(path string, modules []string) string {
 		}
 	}
 	return owner
+}
+
+// TestServersShareVersions keeps the modules that the servers of tests are built from at the versions of this module: each package of a module with two
+// versions is compiled twice.
+func TestServersShareVersions(t *testing.T) {
+	module := loaded(t)
+	own := versions(t, module.Root)
+	for _, name := range []string{"servers", "rare"} {
+		for path, version := range versions(t, module.Path("tests/platform/tools/"+name)) {
+			if ownVersion, is := own[path]; is {
+				assert.Equal(t, ownVersion, version, "version of %s in tests/platform/tools/%s/go.mod, and in go.mod", path, name)
+			}
+		}
+	}
+}
+
+// versions returns what the go.mod in a folder requires, directly or not.
+func versions(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	answer, err := goCommand(folder, "mod", "edit", "-json")
+	require.NoError(t, err)
+	var edited struct {
+		Require []struct{ Path, Version string }
+	}
+	require.NoError(t, json.Unmarshal(answer, &edited))
+	found := map[string]string{}
+	for _, requirement := range edited.Require {
+		found[requirement.Path] = requirement.Version
+	}
+	return found
 }

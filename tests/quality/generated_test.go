@@ -27,7 +27,7 @@ func controllerGen(t *testing.T, args ...string) {
 func TestGeneratedCRDs(t *testing.T) {
 	const notifications = "paths=github.com/fluxcd/notification-controller/api/"
 	for folder, paths := range map[string][]string{
-		"config/crd/bases": {"paths=./api/..."}, "tests/notifications/testdata": {notifications + "v1", notifications + "v1beta3"},
+		"config/crd/bases": {"paths=./api/..."}, "tests/e2e/notifications/testdata": {notifications + "v1", notifications + "v1beta3"},
 	} {
 		dir := t.TempDir()
 		controllerGen(t, append([]string{"crd", "output:crd:dir=" + dir}, paths...)...)

@@ -79,8 +79,8 @@ func TestNothingIsLeftOfReservations(t *testing.T) {
 	assert.Empty(t, l.namespaces)
 }
 
-// TestDownloadsThatHangDelayNoOtherBlueprint has as many downloads under way as blueprints may be loaded at once.
-func TestDownloadsThatHangDelayNoOtherBlueprint(t *testing.T) {
+// TestSoakDownloadsThatHangDelayNoOtherBlueprint has as many downloads under way as blueprints may be loaded at once.
+func TestSoakDownloadsThatHangDelayNoOtherBlueprint(t *testing.T) {
 	var packed bytes.Buffer
 	zipped := gzip.NewWriter(&packed)
 	archive := tar.NewWriter(zipped)

@@ -1,13 +1,15 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command prepare provides every program of the test platform ahead of time, so that the first test run does not build. Where
+// Command prepare provides the programs of the test platform ahead of time, so that the first test run does not build. Where
 // FLUX_LANDSCAPER_NODE is "required" it also installs and builds what a node needs, as root on Debian; else it says whether tests that run
-// Pods are skipped here. So it does for tests that run helm-controller or notification-controller, which not every module proxy has.
+// Pods are skipped here. With -e2e it also provides what only make e2e needs: helm-controller and notification-controller, which not every module
+// proxy has.
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -19,15 +21,17 @@ import (
 )
 
 func main() {
+	e2e := flag.Bool("e2e", false, "also provide what only make e2e needs")
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := prepare(ctx); err != nil {
+	if err := prepare(ctx, *e2e); err != nil {
 		fmt.Fprintln(os.Stderr, "platform:", err)
 		os.Exit(1)
 	}
 }
 
-func prepare(ctx context.Context) error {
+func prepare(ctx context.Context, e2e bool) error {
 	if platform.NodeRequired() {
 		if err := platform.InstallNode(ctx, os.Stderr); err != nil {
 			return err
@@ -39,7 +43,10 @@ func prepare(ctx context.Context) error {
 	if err := prepareNode(ctx); err != nil {
 		return err
 	}
-	// The last ones: all other tests run without them. Those that need one say why it is missing, or fail where it cannot be built.
+	if !e2e {
+		return ctx.Err()
+	}
+	// Tests that need one of these say why it is missing, or fail where it cannot be built.
 	for _, rare := range binaries.RareComponents {
 		if _, err := binaries.Tools(ctx, os.Stderr, rare); err != nil {
 			fmt.Fprintf(os.Stderr, "platform: NO TEST RUNS %s: %v\n", strings.ToUpper(string(rare)), err)
