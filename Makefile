@@ -20,7 +20,7 @@ SOAK         ?= 3h
 BENCH        ?= .
 BENCH_FLAGS  ?= -benchtime 1x -timeout 120m
 # Tests that promise a time. They keep it on a quiet machine only (tests/pace), so bench runs them alone.
-TIMED_TESTS  := ^Test(BadInputFailsAtOnce|AnswersWithinFiveMilliseconds|AnInterruptEnds.*|InterruptEndsThePod|TimeoutEndsThePod|D2AChart.*|DriftIsCorrected.*|(Soak)?Bombs.*|(Soak)?ABombHasLittleTimeAsInstalled|ARenderInAChildCostsAMillisecondAtMost|(Soak)?OthersAreUnaffectedByBombs|PartitionsOnlyDelay|SecretsAreFoundInALogInLittleTime)$$
+TIMED_TESTS  := ^Test(Soak)?(BadInputFailsAtOnce|AnswersWithinFiveMilliseconds|AnInterruptEnds.*|InterruptEndsThePod|TimeoutEndsThePod|D2AChart.*|DriftIsCorrected.*|Bombs.*|ABombHasLittleTimeAsInstalled|ARenderInAChildCostsAMillisecondAtMost|OthersAreUnaffectedByBombs|PartitionsOnlyDelay|SecretsAreFoundInALogInLittleTime)$$
 TIMED_PKGS   := ./tests/behaviour ./tests/e2e/agent ./controllers/webhooks ./deployers/contract ./deployers/manifest ./deployers/helm ./deployers/container ./deployers/resources/readiness ./sources/fetch ./confined/rendering
 # The database of known vulnerabilities that lint asks for.
 GOVULNDB     ?= https://vuln.go.dev
@@ -50,7 +50,7 @@ HEADER  := tests/quality/header.go.txt
 NOTIFICATIONS := paths=github.com/fluxcd/notification-controller/api/v1 paths=github.com/fluxcd/notification-controller/api/v1beta3
 
 # Programs, tests and images are built with the same flags, here and by tests/platform/binaries: what is compiled once serves all, in every checkout.
-export GOFLAGS := $(strip -trimpath $(filter-out -trimpath,$(GOFLAGS)))
+export GOFLAGS := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS))
 
 # The race detector needs a C compiler; without one it stays off.
 ifeq ($(RACE),)
@@ -72,20 +72,24 @@ define step
 	$(2)
 endef
 
-# $(call tests,name,arguments of go test) runs tests. What failed comes once more at the end: the log of a server may be thousands of lines long.
+# $(call tests,name,arguments of go test,what goes before) runs tests. What failed comes once more at the end: the log of a server may be thousands of lines
+# long.
+GO_TEST = go test -vet=off -p $(JOBS) -timeout $(TEST_TIMEOUT)
 define tests
 	@mkdir -p bin
-	$(call step,$(1),go test -vet=off -p $(JOBS) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(2) | tee bin/test.log || \
+	$(call step,$(1),$(3) $(GO_TEST) $(TEST_FLAGS) $(2) | tee bin/test.log || \
 	  { echo "==> what failed:"; grep -E -A 6 '$(FAILURES)' bin/test.log | cut -c 1-600 | head -n 300; exit 1; })
 endef
 FAILURES := ^ *--- FAIL|^FAIL|Error Trace:|: state of |^panic:|^fatal error:
 
 # Three tiers of tests, by folder and by name (CONTRIBUTING.md): make test leaves out the folders tests/e2e and tests/soak, but for their tests named
 # TestGate…, and everywhere else tests named TestE2E… and TestSoak….
-TIERS      := tests/e2e|tests/soak
-GATE_PKGS  = $(if $(filter ./...,$(PKGS)),$(LONG_PKGS)) $(shell go list $(PKGS) | grep -vE '/($(TIERS))(/|$$)')
-SAMPLES    = $(patsubst %,./%,$(shell grep -rlE '^func TestGate' --include=*_test.go tests/e2e tests/soak | xargs -n1 dirname | sort -u))
-NAMED_E2E  = $(patsubst %,./%,$(shell grep -rlE '^func TestE2E' --include=*_test.go . | grep -vE '^./($(TIERS))/' | xargs -r -n1 dirname | sort -u | sed 's|^./||'))
+GATE      := -skip '^Test(E2E|Soak)' $$packages
+GATE_PKGS  = packages=$$(go list $(PKGS) | grep -vE '/tests/(e2e|soak)(/|$$)') || { echo "make test has no package of $(PKGS)"; exit 1; }; \
+	packages="$(if $(filter ./...,$(PKGS)),$(LONG_PKGS)) $$packages";
+SAMPLES    = $(shell grep -rlE '^func TestGate' --include=*_test.go ./tests/e2e ./tests/soak | xargs -r -n1 dirname | sort -u)
+NAMED_E2E  = $(shell grep -rlE '^func TestE2E' --include=*_test.go . | xargs -r -n1 dirname | sort -u)
+E2E_PKGS  ?= ./tests/e2e/...
 
 .PHONY: help run test e2e soak test-times generate lint bench fuzz build images release components clean packages prepare prepare-node prepare-e2e FORCE
 
@@ -99,22 +103,21 @@ run: ## Show the product: a cluster with Flux, a sample landscape, live progress
 	@mkdir -p bin && go build -o bin/demo ./tests/demo && exec bin/demo $(RUN_FLAGS)
 
 test: prepare ## The tests of each change, on real servers (PKGS=./x/..., RACE=1)
-	$(call tests,go test,-skip '^Test(E2E|Soak)' $(GATE_PKGS))
+	$(call tests,go test,$(GATE),$(GATE_PKGS))
 	$(if $(filter ./...,$(PKGS)),$(call tests,samples of e2e and soak,-run '^TestGate' $(SAMPLES)))
 
-e2e: export FLUX_LANDSCAPER_NODE := required
 e2e: TEST_TIMEOUT := 45m
-e2e: prepare-e2e ## All other tests of features: nodes, fences, agents, releases, notifications, upgrades; as root on Debian
-	$(call tests,end to end,-skip '^TestGate' ./tests/e2e/...)
-	$(call tests,end to end in other folders,-run '^TestE2E' $(NAMED_E2E))
+e2e: prepare-e2e ## All other tests of features: nodes, fences, agents, environments, releases, notifications (E2E_PKGS=./tests/e2e/x)
+	$(call tests,end to end,-skip '^TestGate' $(E2E_PKGS))
+	$(if $(filter ./tests/e2e/...,$(E2E_PKGS)),$(call tests,end to end in other folders,-run '^TestE2E' $(NAMED_E2E)))
 
 soak: export FLUX_LANDSCAPER_NODE := required
-soak: prepare-e2e ## What takes hours: deaths at every write, hostile acts, random landscapes, fuzzing, guards, benchmarks (SOAK=3h)
+soak: prepare-node prepare-e2e ## What takes hours: deaths at every write, hostile acts, random landscapes, fuzzing, guards, benchmarks (SOAK=3h)
 	@go run ./tests/soak -time $(SOAK)
 
 test-times: prepare ## A table of where the time of make test goes, by package
 	@mkdir -p bin
-	$(call step,go test,go test -vet=off -p $(JOBS) -count=1 -json -debug-actiongraph=bin/test.graph -timeout $(TEST_TIMEOUT) -skip '^Test(E2E|Soak)' $(GATE_PKGS) >bin/test.json)
+	$(call step,go test,$(GATE_PKGS) $(GO_TEST) -count=1 -json -debug-actiongraph=bin/test.graph $(GATE) >bin/test.json || echo "    some failed")
 	@go run ./tests/times -events bin/test.json -graph bin/test.graph
 
 lint: ## gofmt, go vet, the command line built for Windows, staticcheck, kube-api-linter, gosec, govulncheck and deadcode
@@ -182,9 +185,8 @@ prepare-node: export FLUX_LANDSCAPER_NODE := required
 prepare-node: prepare ## Also what a node needs: Debian packages (installed as root), kubelet and scheduler
 
 packages:
-	$(call step,packages,go build ./...)
+	$(call step,packages,go list -export ./... >/dev/null)
 
-prepare-e2e: export FLUX_LANDSCAPER_NODE := required
 prepare-e2e:
 	@go run ./tests/platform/cmd/prepare -e2e
 

@@ -25,7 +25,7 @@ func compile(t *testing.T) string {
 	source, binary := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
 	require.NoError(t, os.WriteFile(source, []byte("package main\n\nfunc main() {}\n"), 0o600))
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, source)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOFLAGS=")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOFLAGS=-trimpath")
 	said, err := build.CombinedOutput()
 	require.NoError(t, err, string(said))
 	return binary

@@ -30,7 +30,7 @@ func LandscaperImage(ctx context.Context) (v1.Image, error) {
 	return containerimage.Landscaper(binary, v1.Platform{}, containerimage.Release{})
 }
 
-// ProgramImage builds a main package of this checkout, e.g. "./tests/e2e/node/cmd/report", and returns an image with nothing but it: no
+// ProgramImage builds a main package of this checkout, e.g. "./tests/e2e/node/cmd/reader", and returns an image with nothing but it: no
 // shell, no other file. Its user is root.
 func ProgramImage(ctx context.Context, pkg string) (v1.Image, error) {
 	binary, err := binaries.BuildStatic(ctx, pkg)

@@ -43,7 +43,7 @@ var nodePrograms = []struct{ program, pkg string }{
 	{busybox, "busybox-static"},
 }
 
-// NodeRequired reports whether this run has to run Pods: FLUX_LANDSCAPER_NODE is "required", as in CI and in make e2e.
+// NodeRequired reports whether this run has to run Pods: FLUX_LANDSCAPER_NODE is "required", as in CI and in make soak.
 func NodeRequired() bool { return os.Getenv(nodeVariable) == nodeRequired }
 
 // CheckNode returns why this machine cannot run a node, or nil.

@@ -69,16 +69,14 @@ func ownerOf(path string, modules []string) string {
 	return owner
 }
 
-// TestServersShareVersions keeps the modules that the servers of tests are built from at the versions of this module: each package of a module with two
+// TestServersShareVersions keeps the module that the servers of tests are built from at the versions of this one: each package of a module with two
 // versions is compiled twice.
 func TestServersShareVersions(t *testing.T) {
 	module := loaded(t)
 	own := versions(t, module.Root)
-	for _, name := range []string{"servers", "rare"} {
-		for path, version := range versions(t, module.Path("tests/platform/tools/"+name)) {
-			if ownVersion, is := own[path]; is {
-				assert.Equal(t, ownVersion, version, "version of %s in tests/platform/tools/%s/go.mod, and in go.mod", path, name)
-			}
+	for path, version := range versions(t, module.Path("tests/platform/tools/servers")) {
+		if ownVersion, is := own[path]; is {
+			assert.Equal(t, ownVersion, version, "version of %s in tests/platform/tools/servers/go.mod, and in go.mod", path)
 		}
 	}
 }
@@ -90,11 +88,17 @@ func versions(t *testing.T, folder string) map[string]string {
 	require.NoError(t, err)
 	var edited struct {
 		Require []struct{ Path, Version string }
+		Replace []struct {
+			Old, New struct{ Path, Version string }
+		}
 	}
 	require.NoError(t, json.Unmarshal(answer, &edited))
 	found := map[string]string{}
 	for _, requirement := range edited.Require {
 		found[requirement.Path] = requirement.Version
+	}
+	for _, replacement := range edited.Replace {
+		found[replacement.Old.Path] = replacement.New.Version
 	}
 	return found
 }

@@ -59,28 +59,33 @@ func kinds(ctx context.Context) ([]*kind, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := []*kind{{name: "deaths"}, {name: "acts"}, {name: "landscapes"}, {name: "fuzz"}, {name: "guards"}, {name: "benchmarks", tells: true}, {name: "other tests"}}
+	writes, hostile, released, random := &kind{name: "deaths"}, &kind{name: "acts"}, &kind{name: "what acts hold"}, &kind{name: "landscapes"}
+	fuzzed, guarded, measured, rest := &kind{name: "fuzz"}, &kind{name: "guards"}, &kind{name: "benchmarks", tells: true}, &kind{name: "other tests"}
 	for _, name := range deaths {
-		all[0].add(name, nil, test(chaos, "-run", "^"+name+"$"))
+		writes.add(name, nil, test(chaos, "-run", "^"+name+"$"))
 	}
 	for _, act := range acts {
-		words := regexp.QuoteMeta(strings.ReplaceAll(act, " ", "_"))
-		all[1].add(act, exact, test(tenants, "-run", "^TestNobodyStopsSlowsOrSwells$/^"+words+"$"))
+		only := "^TestNobodyStopsSlowsOrSwells$/^" + regexp.QuoteMeta(strings.ReplaceAll(act, " ", "_")) + "$"
+		hostile.add(act, exact, test(tenants, "-run", only))
+		released.add(act, nil, test(tenants, "-run", only))
 	}
 	for seed := 1; seed <= landscapes; seed += together {
-		all[2].add(fmt.Sprintf("seeds %d to %d", seed, seed+together-1), nil,
-			append(test(property), "-args", "-first", strconv.Itoa(seed), "-seeds", strconv.Itoa(together), "-kills", "8"))
+		random.add(fmt.Sprintf("seeds %d to %d", seed, seed+together-1), nil,
+			append(test(property, "-run", "^TestRandomLandscapes$"), "-args", "-first", strconv.Itoa(seed), "-seeds", strconv.Itoa(together), "-kills", "8"))
 	}
 	for _, target := range targets {
-		all[3].add(target, nil, []string{"go", "run", "./tests/soak/fuzz", "-run", "^" + regexp.QuoteMeta(target) + "$", "-time", fuzzTime})
+		fuzzed.add(target, nil, []string{"go", "run", "./tests/soak/fuzz", "-run", "^" + regexp.QuoteMeta(target) + "$", "-time", fuzzTime})
 	}
 	for _, guard := range guards {
-		all[4].add(guard, nil, []string{"go", "run", "./tests/soak/mutants", "-guards", "^" + regexp.QuoteMeta(guard) + "$"})
+		guarded.add(guard, nil, []string{"go", "run", "./tests/soak/mutants", "-guards", "^" + regexp.QuoteMeta(guard) + "$"})
 	}
 	for _, name := range benchmarks {
-		all[5].add(name, []string{benchSizes}, test(bench, "-run", "^$", "-bench", "^"+name+"$", "-benchtime", "1x"))
+		measured.add(name, []string{benchSizes}, test(bench, "-run", "^$", "-bench", "^"+name+"$", "-benchtime", "1x"))
 	}
-	return all, all[6].addTests()
+	if err := rest.addTests(); err != nil {
+		return nil, err
+	}
+	return []*kind{writes, hostile, released, random, fuzzed, guarded, measured, rest}, nil
 }
 
 // addTests adds the tests named TestSoak… of all folders.
@@ -113,10 +118,10 @@ func test(pkg string, args ...string) []string {
 	return append([]string{"go", "test", "-vet=off", "-count=1", "-timeout", "60m", pkg}, args...)
 }
 
-// listed returns the tests or benchmarks of a package.
+// listed returns the tests of a package that make test does not run, or its benchmarks.
 func listed(ctx context.Context, pkg, prefix string) ([]string, error) {
 	names, err := lines(ctx, "go", "test", "-vet=off", "-list", "^"+prefix, pkg)
-	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, prefix) }), err
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, prefix) || strings.HasPrefix(name, "TestGate") }), err
 }
 
 // lines returns what a command prints.

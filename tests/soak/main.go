@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	lasting := flag.Duration("time", 3*time.Hour, "how long to go on; what has begun then is ended")
+	lasting := flag.Duration("time", 3*time.Hour, "how long to go on; what has begun by then is finished")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -54,7 +54,11 @@ func soak(ctx context.Context, lasting time.Duration) error {
 			break
 		}
 		p := k.parts[(first[k.name]+k.done)%len(k.parts)]
-		if err := p.run(ctx, k.tells); err != nil && ctx.Err() == nil {
+		err := p.run(ctx, k.tells)
+		if ctx.Err() != nil {
+			break
+		}
+		if err != nil {
 			failed = append(failed, p.name)
 		}
 		k.done++

@@ -121,6 +121,9 @@ func (t table) addTests(decoder *json.Decoder) error {
 			t.of(event.Package).servers += took.Seconds()
 			t.of(event.Package).tests -= took.Seconds()
 		}
+		if event.Action == "fail" {
+			fmt.Fprintln(os.Stderr, "failed:", event.Package, event.Test)
+		}
 		if event.Test == "" {
 			t.of(event.Package).tests += event.Elapsed
 		}

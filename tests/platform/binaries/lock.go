@@ -25,7 +25,7 @@ func (s *store) lock(ctx context.Context, purpose string) (release func(), err e
 // lockFor is the lock for obtaining a component. A rare one has a lock of its own, so that nobody waits for it who needs another.
 func (s *store) lockFor(ctx context.Context, r recipe) (release func(), err error) {
 	if r.rare() {
-		return s.lockFile(ctx, filepath.Join(s.root, string(r.component)+".lock"), string(r.component))
+		return s.lockFile(ctx, filepath.Join(s.root, r.module+".lock"), string(r.component))
 	}
 	return s.lock(ctx, string(r.component))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestQuantile(t *testing.T) {
+func TestGateQuantile(t *testing.T) {
 	buckets := map[float64]float64{1: 0, 2: 10, 3: 10, 4: 18, math.Inf(1): 20}
 	for name, test := range map[string]struct{ share, want float64 }{
 		"in the middle of a bucket":   {.25, 1.5},

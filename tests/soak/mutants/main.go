@@ -6,7 +6,8 @@
 //
 //	go run ./tests/soak/mutants -seed 1 -count 100 -suites ./tests/dataflow,./tests/behaviour
 //
-// or each condition of guards.yaml, with the tests that are named there. It ends with 1 where a test does not notice a guard.
+// or each condition of guards.yaml, with the tests that are named there. It ends with 1 where a test does not notice a guard. No other tests may run in
+// the checkout meanwhile: the programs that suites start have the change, too.
 package main
 
 import (
@@ -122,14 +123,16 @@ func (m *mutant) try(ctx context.Context, pattern string, packages ...string) (v
 
 // goTest runs tests, with an overlay unless it is empty.
 func goTest(ctx context.Context, overlay, pattern string, packages ...string) (string, error) {
-	args := []string{"test", "-vet=off", "-failfast", "-timeout", timeout.String()}
+	args, env := []string{"test", "-vet=off", "-failfast", "-timeout", timeout.String()}, os.Environ()
 	if pattern != "" {
 		args = append(args, "-run", pattern)
 	}
-	cmd := exec.CommandContext(ctx, "go", append(args, packages...)...)
 	if overlay != "" {
-		cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+overlay)
+		args = append(args, "-count=1") // the test binary may be the same, and a program that it starts another
+		env = append(env, "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+overlay)
 	}
+	cmd := exec.CommandContext(ctx, "go", append(args, packages...)...)
+	cmd.Env = env
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

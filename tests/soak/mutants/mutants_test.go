@@ -6,13 +6,14 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-func TestEachGuardIsThereOnce(t *testing.T) {
+func TestGateEachGuardIsThereOnce(t *testing.T) {
 	all, err := guards()
 	require.NoError(t, err)
 	require.NotEmpty(t, all)
@@ -21,10 +22,21 @@ func TestEachGuardIsThereOnce(t *testing.T) {
 		if assert.NoError(t, err) {
 			assert.NotEqual(t, string(m.code), string(m.changed()))
 		}
+		files, err := filepath.Glob(filepath.Join("../../..", g.In, "*_test.go"))
+		require.NoError(t, err)
+		var code []byte
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			require.NoError(t, err)
+			code = append(code, content...)
+		}
+		for name := range strings.SplitSeq(g.Tests, "|") {
+			assert.Regexp(t, `(?m)^func `+name+`\(`, string(code), "tests of %q in %s", g.Keeps, g.In)
+		}
 	}
 }
 
-func TestMutantsOfAFunction(t *testing.T) {
+func TestGateMutantsOfAFunction(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "some.go")
 	require.NoError(t, os.WriteFile(file, []byte(`package some
 

@@ -188,8 +188,8 @@ var plantings = map[string]planting{
 	"manifest of a wrong type":       {prepare: dataObject(text), parts: given(), blueprint: manifestOfSecret("data: ['{{ .imports.word.greeting }}']"), says: "manifest"},
 }
 
-// TestPlantedSecretsAreNowhere lets something go wrong beside each secret, and looks for it in whatever people read.
-func TestPlantedSecretsAreNowhere(t *testing.T) {
+// TestGatePlantedSecretsAreNowhere lets something go wrong beside each secret, and looks for it in whatever people read.
+func TestGatePlantedSecretsAreNowhere(t *testing.T) {
 	planted := map[string]string{}
 	for name, p := range plantings {
 		t.Run(name, func(t *testing.T) {

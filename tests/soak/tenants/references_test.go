@@ -46,8 +46,8 @@ var judgements = map[string]string{
 	"Installation .status.sources[].namespace":    "status",
 }
 
-// TestEveryFieldWithANamespaceIsJudged walks over the definitions of the kinds that users of a namespace write.
-func TestEveryFieldWithANamespaceIsJudged(t *testing.T) {
+// TestGateEveryFieldWithANamespaceIsJudged walks over the definitions of the kinds that users of a namespace write.
+func TestGateEveryFieldWithANamespaceIsJudged(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", "config", "crd", "bases", "*.yaml"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
@@ -114,7 +114,7 @@ func twoTenants(t *testing.T) (tenant, prey *landscape.Scene) {
 	return tenant, prey
 }
 
-func TestForeignNamespacesInReferencesAreIgnored(t *testing.T) {
+func TestGateForeignNamespacesInReferencesAreIgnored(t *testing.T) {
 	s, prey := twoTenants(t)
 	h := &hostile{Scene: s}
 	s.Put("Target", "by-secret", object{"spec": object{
@@ -145,7 +145,7 @@ func TestForeignNamespacesInReferencesAreIgnored(t *testing.T) {
 	s.Gone(sync)
 }
 
-func TestForeignNamespacesInReferencesAreRefused(t *testing.T) {
+func TestGateForeignNamespacesInReferencesAreRefused(t *testing.T) {
 	s, prey := twoTenants(t)
 	h := &hostile{Scene: s}
 	s.Target("cluster")

@@ -125,8 +125,8 @@ func median(values []float64) float64 {
 	return values[len(values)/2]
 }
 
-// TestAllAtOnce does everything at the same time.
-func TestAllAtOnce(t *testing.T) {
+// TestSoakAllAtOnce does everything at the same time.
+func TestSoakAllAtOnce(t *testing.T) {
 	newNeighbours(t).live(t) // so that all is open that stays open
 	before := opened(t)
 	defer requireIdle(t)()

@@ -3,8 +3,8 @@
 
 // Command prepare provides the programs of the test platform ahead of time, so that the first test run does not build. Where
 // FLUX_LANDSCAPER_NODE is "required" it also installs and builds what a node needs, as root on Debian; else it says whether tests that run
-// Pods are skipped here. With -e2e it also provides what only make e2e needs: helm-controller and notification-controller, which not every module
-// proxy has.
+// Pods are skipped here. With -e2e it also provides what make test does not need: helm-controller and notification-controller, which not every
+// module proxy has.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 )
 
 func main() {
-	e2e := flag.Bool("e2e", false, "also provide what only make e2e needs")
+	e2e := flag.Bool("e2e", false, "also provide what make test does not need")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
