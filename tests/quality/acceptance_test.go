@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -80,4 +81,17 @@ func TestPagesNameTestsThatExist(t *testing.T) {
 			assert.NotEmpty(t, folders[found[1]], "%s names %s, which does not exist", file, found[1])
 		}
 	})
+}
+
+// TestEachSoakTestRuns finds tests below tests/soak that neither make test nor make soak runs.
+func TestEachSoakTestRuns(t *testing.T) {
+	byName := regexp.MustCompile(`^Test(Gate|Soak|Main$|NobodyStopsSlowsOrSwells$|RandomLandscapes$)`)
+	_, folders := AcceptanceTests(files(t))
+	for name, all := range folders {
+		for _, folder := range all {
+			if strings.HasPrefix(folder, "tests/soak") && folder != "tests/soak/chaos" && strings.HasPrefix(name, "Test") {
+				assert.Regexp(t, byName, name, "%s: name it TestSoak… or TestGate…", folder)
+			}
+		}
+	}
 }
