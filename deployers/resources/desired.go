@@ -13,6 +13,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 )
 
@@ -60,14 +61,17 @@ func template(manifest managedresource.Manifest) Desired {
 	}
 }
 
-func expand(path string, like Desired, fields map[string]any, depth int) ([]Desired, error) {
-	object := &unstructured.Unstructured{Object: fields}
+func expand(path string, like Desired, content map[string]any, depth int) ([]Desired, error) {
+	object := &unstructured.Unstructured{Object: content}
 	dropNulls(object)
 	if object.IsList() {
-		return expandList(path, like, fields["items"].([]any), depth)
+		return expandList(path, like, content["items"].([]any), depth)
 	}
 	if err := complain(path, object); err != nil {
 		return nil, err
+	}
+	if fields.IsAggregated(object) {
+		delete(object.Object, "rules")
 	}
 	like.Object = object
 	return []Desired{like}, nil

@@ -338,3 +338,36 @@ func TestWhatTheDeployerOwns(t *testing.T) {
 		})
 	}
 }
+
+func TestTheRulesOfAnAggregatedRoleAreTheControlPlanes(t *testing.T) {
+	for _, strategy := range []managedresource.UpdateStrategy{"update", "patch", "mergeOverwrite", "apply"} {
+		t.Run(string(strategy), func(t *testing.T) {
+			b := newBench(t)
+			role := func(text string) resources.Desired {
+				raw, err := b.object(text).MarshalJSON()
+				require.NoError(t, err)
+				desired, err := resources.Expand([]managedresource.Manifest{{Manifest: &runtime.RawExtension{Raw: raw}}})
+				require.NoError(t, err)
+				return desired[0]
+			}
+			const all = `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: "%[1]s:all", labels: {v: VERSION}},
+aggregationRule: {clusterRoleSelectors: [{matchLabels: {part-of: %[1]s}}]}, rules: []}`
+			desired := []resources.Desired{role(strings.Replace(all, "VERSION", "one", 1)), role(
+				`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: "%[1]s:part", labels: {part-of: %[1]s}},
+rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]}`)}
+			hasRules := func(live *unstructured.Unstructured) bool {
+				rules, _, _ := unstructured.NestedSlice(live.Object, "rules")
+				return len(rules) == 1
+			}
+			first := b.apply(strategy, nil, desired...).Managed
+			waitFor(t, desired[0].Object, hasRules)
+
+			found := b.drift(desired[0], apply.DriftOptions{Strategy: strategy, DriftSearch: contract.DriftSearch{Correct: always}})
+			assert.False(t, found.IsDrifted(), "%v", found.Fields)
+			desired[0] = role(strings.Replace(all, "VERSION", "two", 1))
+			for _, subject := range b.apply(strategy, first, desired...).Subjects {
+				assert.True(t, hasRules(subject.Live), "as it was written, before the control plane has seen it")
+			}
+		})
+	}
+}

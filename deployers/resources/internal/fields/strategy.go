@@ -36,8 +36,18 @@ func Replacement(desired, live *unstructured.Unstructured, kept map[string]strin
 	case "ServiceAccount":
 		copyMissing(next, live, "secrets")
 	}
+	if IsAggregated(next) {
+		copyAlways(next, live, "rules")
+	}
 	keepOfOthers(next, live)
 	return next
+}
+
+// IsAggregated reports whether the rules of an object are those of other ClusterRoles. Its manifest has no say in them: the control plane writes
+// them, and a write of somebody else takes the rights away until it has written them anew.
+func IsAggregated(object *unstructured.Unstructured) bool {
+	kind := object.GroupVersionKind()
+	return kind.Group == "rbac.authorization.k8s.io" && kind.Kind == "ClusterRole" && object.Object["aggregationRule"] != nil
 }
 
 // KeepAnnotations keeps the annotations that a create sets, with the values they have now. Without this the state would depend
