@@ -4,8 +4,10 @@
 package schema
 
 import (
+	"errors"
 	"fmt"
 	"math/big"
+	"regexp"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -29,6 +31,39 @@ func (e *Error) Error() string {
 // Reason returns ReasonFailed.
 func (e *Error) Reason() string { return ReasonFailed }
 
+// explained is a schema that cannot be used, in words that the author knows: documents have the names by which they were referred to.
+type explained struct {
+	message string
+	cause   error
+}
+
+func (e *explained) Error() string { return e.message }
+
+func (e *explained) Unwrap() error { return e.cause }
+
+// explain puts the errors of the compiler into words.
+func (r *resolver) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	message := err.Error()
+	if invalid, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
+		message = invalid.Err.Error()
+		if mismatch, ok := errors.AsType[*jsonschema.ValidationError](invalid.Err); ok {
+			c := &collector{seen: map[string]bool{}, onePerField: true}
+			c.collect(mismatch)
+			message = strings.Join(c.problems, "; ")
+		}
+		if at, _, _ := strings.Cut(invalid.URL, "#"); at != rootURL {
+			message = at + ": " + message
+		}
+	}
+	for uri, at := range r.urls {
+		message = regexp.MustCompile(regexp.QuoteMeta(at)+`\b`).ReplaceAllLiteralString(message, uri)
+	}
+	return &explained{strings.NewReplacer(rootURL, "", "schema://", "").Replace(message), err}
+}
+
 func describe(root *jsonschema.ValidationError) *Error {
 	c := &collector{seen: map[string]bool{}}
 	c.collect(root)
@@ -42,6 +77,8 @@ type collector struct {
 	problems []string
 	seen     map[string]bool
 	hasMore  bool
+	// onePerField leaves out further alternatives for a field.
+	onePerField bool
 }
 
 // collect takes the innermost causes.
@@ -57,8 +94,12 @@ func (c *collector) collect(e *jsonschema.ValidationError) {
 		return
 	}
 	problem := field(e.InstanceLocation) + ": " + expectation(e.ErrorKind)
-	if !c.seen[problem] {
-		c.seen[problem] = true
+	same := problem
+	if c.onePerField {
+		same = field(e.InstanceLocation)
+	}
+	if !c.seen[same] {
+		c.seen[same] = true
 		c.problems = append(c.problems, problem)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -40,6 +41,10 @@ type scope struct {
 	foreign bool
 	// trail lists the documents on the way here, to find cycles.
 	trail []string
+	// base is what references inside the document start from: its root, or the innermost part with an $id.
+	base any
+	// anchors are the names that parts of the document have.
+	anchors map[string]bool
 }
 
 // resolver registers a document and all that it refers to with the compiler, each under a URL of its own, so that references inside
@@ -48,9 +53,13 @@ type resolver struct {
 	options  Options
 	compiler *jsonschema.Compiler
 	urls     map[string]string
+	// loose says of each reference inside a document that is no valid one how it is read.
+	loose map[string]bool
 }
 
 func (r *resolver) register(at string, document any, s scope) error {
+	s.base, s.anchors = document, map[string]bool{}
+	collectAnchors(document, s.anchors)
 	resolved, err := r.walk(document, s)
 	if err != nil {
 		return err
@@ -64,13 +73,89 @@ func (r *resolver) walk(node any, s scope) (any, error) {
 	case []any:
 		return r.walkList(t, s)
 	case map[string]any:
-		if ref, ok := t["$ref"].(string); ok && leadsOut(ref) {
+		ref, isReference := t["$ref"].(string)
+		if isReference && leadsOut(ref) {
 			target, err := r.follow(ref, s)
 			return map[string]any{"$ref": target}, err
+		}
+		if isReference {
+			t["$ref"] = r.inside(ref, s)
+		} else if id, ok := t["$id"].(string); ok && !strings.HasPrefix(id, "#") {
+			s.base = t
 		}
 		return r.walkMap(t, s)
 	}
 	return node, nil
+}
+
+// inside returns a reference inside a document as the compiler takes it. What is neither a path with a slash nor the name of a part is read as a
+// path without its slash, and else as the whole document: published schemas have both, and the library of Gardener Landscaper takes them.
+func (r *resolver) inside(ref string, s scope) string {
+	fragment, ok := strings.CutPrefix(ref, "#")
+	if !ok || fragment == "" || strings.HasPrefix(fragment, "/") || s.anchors[fragment] {
+		return ref
+	}
+	read, problem := "#", `leads nowhere and is read as "#", the whole document; write #/ and the path to a definition`
+	if isIn(s.base, fragment) {
+		read = "#/" + fragment
+		problem = fmt.Sprintf("has no slash and is read as %q; write that", read)
+	}
+	place := ""
+	if len(s.trail) > 0 {
+		place = " in " + s.trail[len(s.trail)-1]
+	}
+	r.loose[fmt.Sprintf("the reference %q%s %s", ref, place, problem)] = true
+	return read
+}
+
+// isIn reports whether a path of keys and indices leads to something.
+func isIn(node any, pointer string) bool {
+	for step := range strings.SplitSeq(pointer, "/") {
+		if text, err := url.PathUnescape(step); err == nil {
+			step = text
+		}
+		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+		switch t := node.(type) {
+		case map[string]any:
+			next, ok := t[step]
+			if !ok {
+				return false
+			}
+			node = next
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(t) {
+				return false
+			}
+			node = t[i]
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// collectAnchors finds the names that parts of a document have, in the ways of all drafts.
+func collectAnchors(node any, into map[string]bool) {
+	switch t := node.(type) {
+	case []any:
+		for _, item := range t {
+			collectAnchors(item, into)
+		}
+	case map[string]any:
+		for key, item := range t {
+			name, ok := item.(string)
+			switch {
+			case !ok:
+				collectAnchors(item, into)
+			case key == "$anchor" || key == "$dynamicAnchor":
+				into[name] = true
+			case key == "$id" || key == "id":
+				_, anchor, _ := strings.Cut(name, "#")
+				into[anchor] = true
+			}
+		}
+	}
 }
 
 func (r *resolver) walkList(list []any, s scope) (any, error) {

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -115,19 +117,28 @@ func (v *Validator) compileAnyDraft(schema []byte) (*jsonschema.Schema, error) {
 }
 
 func (v *Validator) compileAs(schema []byte, draft *jsonschema.Draft) (*jsonschema.Schema, error) {
-	compiler := jsonschema.NewCompiler()
-	compiler.DefaultDraft(draft)
-	compiler.AssertFormat()
-	compiler.UseLoader(refusal{})
-	r := &resolver{options: v.options, compiler: compiler, urls: map[string]string{}}
+	r := &resolver{options: v.options, compiler: jsonschema.NewCompiler(), urls: map[string]string{}, loose: map[string]bool{}}
+	r.compiler.DefaultDraft(draft)
+	r.compiler.AssertFormat()
+	r.compiler.UseLoader(refusal{})
 	root, err := decode(schema)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.register("schema:///root", root, scope{}); err != nil {
+	if err := r.register(rootURL, root, scope{}); err != nil {
 		return nil, err
 	}
-	return compiler.Compile("schema:///root")
+	compiled, err := r.compiler.Compile(rootURL)
+	return compiled, r.explain(err)
+}
+
+// Warnings says which references of a schema, and of the documents that it refers to, mean something else than what the standard says.
+func Warnings(options Options, schema []byte) []string {
+	r := &resolver{options: options, compiler: jsonschema.NewCompiler(), urls: map[string]string{}, loose: map[string]bool{}}
+	if root, err := decode(schema); err == nil {
+		_ = r.register(rootURL, root, scope{}) // Validate tells of it
+	}
+	return slices.Sorted(maps.Keys(r.loose))
 }
 
 func decode(schema []byte) (any, error) {
@@ -137,6 +148,9 @@ func decode(schema []byte) (any, error) {
 	}
 	return root, nil
 }
+
+// rootURL is where the schema itself is registered.
+const rootURL = "schema:///root"
 
 // refusal loads nothing.
 type refusal struct{}

@@ -32,6 +32,8 @@ func validator(resources map[string]string) *Validator {
 		Blueprint: fstest.MapFS{
 			"schemas/host.json": {Data: []byte(`{"type":"object","required":["port"],"properties":{"port":{"$ref":"local://port"}}}`)},
 			"bad.json":          {Data: []byte(`type: string`)},
+			"typo.json":         {Data: []byte(`{"items":{"type":"strng"}}`)},
+			"loose.json":        {Data: []byte(`{"definitions":{"a":{"type":"string"}},"properties":{"x":{"$ref":"#definitions/a"}}}`)},
 		},
 		Resource: func(_ context.Context, uri string) ([]byte, error) {
 			text, ok := resources[uri]
@@ -81,6 +83,12 @@ func TestValidate(t *testing.T) {
 		{"local with own reference", `{"$ref":"local://pair"}`, `[1]`, "0: must be of type string"},
 		{"local fragment", `{"$ref":"local://pair#/definitions/word"}`, `1`, "must be of type string"},
 		{"fragment without slash", `{"$ref":"local://pair#definitions/word"}`, `1`, "must be of type string"},
+		{"own path without slash", `{"definitions":{"a":{"type":"string"}},"properties":{"x":{"$ref":"#definitions/a"}}}`, `{"x":1}`, "x: must be of type string"},
+		{"path without slash of a file", `{"$ref":"blueprint://loose.json"}`, `{"x":1}`, "x: must be of type string"},
+		{"path without slash in a part with an identifier", `{"definitions":{"b":{"$id":"b","definitions":{"a":{"type":"string"}},"items":{"$ref":"#definitions/a"}}},"$ref":"#/definitions/b"}`, `[1]`, "0: must be of type string"},
+		{"path without slash to nothing is the document", `{"definitions":{},"type":"object","properties":{"x":{"$ref":"#definition/a"}}}`, `{"x":1}`, "x: must be of type object"},
+		{"name of a part in draft 7", `{"definitions":{"a":{"$id":"#word","type":"string"}},"properties":{"x":{"$ref":"#word"}}}`, `{"x":1}`, "x: must be of type string"},
+		{"name of a part in draft 2019-09", `{"$schema":"https://json-schema.org/draft/2019-09/schema","$defs":{"a":{"$anchor":"word","type":"string"}},"properties":{"x":{"$ref":"#word"}}}`, `{"x":1}`, "x: must be of type string"},
 		{"recursive type", `{"$ref":"local://tree"}`, `{"left":{"left":{"name":1}}}`, "left.left.name: must be of type string"},
 		{"own definitions", `{"definitions":{"a":{"type":"string"}},"$ref":"#/definitions/a"}`, `1`, "must be of type string"},
 		{"file", `{"$ref":"blueprint://schemas/host.json"}`, `{"port":70000}`, "port: must be at most 65535"},
@@ -107,7 +115,12 @@ func TestValidate(t *testing.T) {
 func TestValidateRefusesSchemas(t *testing.T) {
 	tests := []struct{ name, schema, want string }{
 		{"no JSON", `type: string`, "it is not JSON"},
-		{"no schema", `{"type":"nothing"}`, "cannot be used"},
+		{"no schema", `{"type":"nothing"}`, "cannot be used: type: must be one of array, boolean, integer, null, number, object, string"},
+		{"no schema inside", `{"properties":{"a":{"type":"strng"}}}`, "cannot be used: properties.a.type: must be one of array"},
+		{"no schema in a file", `{"$ref":"blueprint://typo.json"}`, "cannot be used: blueprint://typo.json: items.type: must be one of array"},
+		{"required of draft 3", `{"properties":{"a":{"required":true}}}`, "properties.a.required: must be of type array, but is of type boolean"},
+		{"unknown path", `{"$ref":"#/definitions/nope"}`, `in "#/definitions/nope" not found`},
+		{"pattern", `{"pattern":"("}`, "pattern"},
 		{"cycle", `{"$ref":"local://loopA"}`, "cyclic references detected: local://loopA → local://loopB → local://loopA"},
 		{"unknown local type", `{"$ref":"local://nope"}`, "no such entry in localTypes"},
 		{"local path", `{"$ref":"local://a/b"}`, "no path"},
@@ -128,8 +141,19 @@ func TestValidateRefusesSchemas(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			err := validator(resources).Validate([]byte(tt.schema), "x")
 			require.ErrorContains(t, err, tt.want)
+			assert.NotContains(t, err.Error(), "schema://")
 		})
 	}
+}
+
+func TestWarningsNameReferencesThatAreNoValidOnes(t *testing.T) {
+	files := fstest.MapFS{"loose.json": {Data: []byte(`{"items":{"$ref":"#nothing"}}`)}}
+	found := Warnings(Options{Blueprint: files}, []byte(`{"definitions":{"a":{},"b":{"$id":"#b"}},
+		"allOf":[{"$ref":"#definitions/a"},{"$ref":"#/definitions/a"},{"$ref":"#b"},{"$ref":"#"},{"$ref":"blueprint://loose.json"}]}`))
+	assert.Equal(t, []string{
+		`the reference "#definitions/a" has no slash and is read as "#/definitions/a"; write that`,
+		`the reference "#nothing" in blueprint://loose.json leads nowhere and is read as "#", the whole document; write #/ and the path to a definition`,
+	}, found)
 }
 
 func TestErrorsNeverShowData(t *testing.T) {

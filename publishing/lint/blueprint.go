@@ -185,6 +185,9 @@ func (v validator) Validate(raw []byte, value any) error {
 
 // compile reports whether the schema can be used.
 func (c *checker) compile(v validator, at string, raw []byte, value any) bool {
+	for _, warning := range schema.Warnings(v.options, raw) {
+		c.inDocument(Warning, at, "%s", warning)
+	}
 	err := v.Validate(raw, value)
 	var mismatch *schema.Error
 	switch {
