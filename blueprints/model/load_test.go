@@ -85,7 +85,7 @@ func TestLoadNamesFieldAndCure(t *testing.T) {
 		{"wrong list", head + "exports:\n  a: b\n", "line 4: field exports is a value of type object; it must be of type array"},
 		{"no kind", "apiVersion: landscaper.gardener.cloud/v1alpha1", "kind: Blueprint"},
 		{"wrong version", "apiVersion: v1\nkind: Blueprint", "apiVersion: landscaper.gardener.cloud/v1alpha1"},
-		{"duplicate import", head + "imports: [{name: a, schema: {}}, {name: b, required: false, schema: {}, imports: [{name: a, schema: {}}]}]",
+		{"duplicate import", head + "imports: [{name: a, schema: {}}, {name: b, required: false, schema: {}, imports: [{name: a, schema: {type: string}}]}]",
 			`imports[1].imports[0].name: there is another import named "a"`},
 		{"no name", head + "imports: [{schema: {}}]", "imports[0].name: the import has no name"},
 		{"unknown type", head + "imports: [{name: a, type: foo}]", `imports[0].type: type "foo" is unknown`},
@@ -99,7 +99,9 @@ func TestLoadNamesFieldAndCure(t *testing.T) {
 		{"target with schema", head + "imports: [{name: a, type: target, targetType: x, schema: {}}]", "imports[0].schema: type target has no schema"},
 		{"conditional on required", head + "imports: [{name: a, schema: {}, imports: [{name: b, schema: {}}]}]", "imports[0].imports: conditional imports need an optional import"},
 		{"export type", head + "exports: [{name: a, type: targetList, targetType: x}]", `exports[0].type: type "targetList" is unknown; use data or target`},
-		{"duplicate export", head + "exports: [{name: a, schema: {}}, {name: a, schema: {}}]", `exports[1].name: there is another export named "a"`},
+		{"import of another schema", head + "imports: [{name: a, schema: {type: string}}, {name: a, schema: {type: integer}}]", `imports[1].name: there is another import named "a"`},
+		{"import of another need", head + "imports: [{name: a, schema: {}}, {name: a, schema: {}, required: false}]", `imports[1].name: there is another import named "a"`},
+		{"duplicate export", head + "exports: [{name: a, schema: {}}, {name: a, targetType: x}]", `exports[1].name: there is another export named "a"`},
 		{"executor without type", head + "deployExecutions: [{name: a, file: x}]", "deployExecutions[0].type: the template language is missing"},
 		{"executor without template", head + "exportExecutions: [{name: a, type: Spiff}]", "exportExecutions[0]: no template found"},
 		{"duplicate executor", head + "deployExecutions: [{name: a, type: Spiff, file: x}, {name: a, type: Spiff, file: x}]", `deployExecutions[1].name: there is another executor named "a"`},
@@ -113,6 +115,19 @@ func TestLoadNamesFieldAndCure(t *testing.T) {
 			require.ErrorContains(t, err, tt.want)
 		})
 	}
+}
+
+func TestEqualDeclarationsOfOneNameAreAccepted(t *testing.T) {
+	_, err := load(head + `
+imports:
+- {name: a, schema: {type: object, properties: {}}}
+- {name: b, required: false, schema: {}, imports: [{name: a, type: data, schema: {properties: {}, type: object}, required: true}]}
+- {name: b, required: false, schema: {}, imports: [{name: a, schema: {type: object, properties: {}}}]}
+exports:
+- {name: a, targetType: x}
+- {name: a, targetType: x}
+`)
+	require.NoError(t, err)
 }
 
 func TestLoadWithoutDocumentListsWhatIsThere(t *testing.T) {

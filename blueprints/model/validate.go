@@ -5,6 +5,7 @@ package model
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/flux-landscaper/flux-landscaper/api/bounded"
@@ -44,7 +45,7 @@ func asError(problems []Problem) error {
 // defaults are applied, as Load does.
 func Validate(b *Blueprint) []Problem {
 	v := &validator{}
-	v.imports("imports", b.Imports, map[string]bool{}, 0)
+	v.imports("imports", b.Imports, map[string]any{}, 0)
 	v.exports("exports", b.Exports)
 	v.executors("importExecutions", b.ImportExecutions)
 	v.executors("subinstallationExecutions", b.SubinstallationExecutions)
@@ -72,7 +73,7 @@ func (v *validator) add(path, format string, args ...any) {
 func (v *validator) isFull() bool { return len(v.problems) > bounded.Most }
 
 // imports shares the names over the whole tree of conditional imports.
-func (v *validator) imports(path string, imports []ImportDefinition, names map[string]bool, depth int) {
+func (v *validator) imports(path string, imports []ImportDefinition, names map[string]any, depth int) {
 	if depth > maxConditions && len(imports) > 0 {
 		v.add(path, "conditional imports are nested deeper than %d; move some out of the others", maxConditions)
 		return
@@ -83,7 +84,7 @@ func (v *validator) imports(path string, imports []ImportDefinition, names map[s
 		}
 		d := &imports[i]
 		at := fmt.Sprintf("%s[%d]", path, i)
-		v.name(at, d.Name, "import", names)
+		v.name(at, d.Name, "import", d, names)
 		v.importType(at, d)
 		if len(d.ConditionalImports) > 0 && d.IsRequired() {
 			v.add(at+".imports", "conditional imports need an optional import around them; add required: false")
@@ -92,15 +93,19 @@ func (v *validator) imports(path string, imports []ImportDefinition, names map[s
 	}
 }
 
-func (v *validator) name(at, name, what string, names map[string]bool) {
+// name takes the same declaration twice, because published blueprints have that.
+func (v *validator) name(at, name, what string, declaration any, names map[string]any) {
 	if name == "" {
 		v.add(at+".name", "the %s has no name; give it one", what)
 		return
 	}
-	if names[name] {
+	first, isTaken := names[name]
+	if isTaken && (declaration == nil || !reflect.DeepEqual(first, declaration)) {
 		v.add(at+".name", "there is another %s named %q; rename one of them", what, name)
 	}
-	names[name] = true
+	if !isTaken {
+		names[name] = declaration
+	}
 }
 
 func (v *validator) importType(at string, d *ImportDefinition) {
@@ -137,14 +142,14 @@ func (v *validator) targetField(at, kind string, hasSchema bool, targetType stri
 }
 
 func (v *validator) exports(path string, exports []ExportDefinition) {
-	names := map[string]bool{}
+	names := map[string]any{}
 	for i := range exports {
 		if v.isFull() {
 			return
 		}
 		e := &exports[i]
 		at := fmt.Sprintf("%s[%d]", path, i)
-		v.name(at, e.Name, "export", names)
+		v.name(at, e.Name, "export", e, names)
 		switch e.Type {
 		case TypeData:
 			v.dataField(at, e.Schema != nil, e.TargetType)
@@ -159,7 +164,7 @@ func (v *validator) exports(path string, exports []ExportDefinition) {
 }
 
 func (v *validator) executors(path string, executors []TemplateExecutor) {
-	names := map[string]bool{}
+	names := map[string]any{}
 	for i := range executors {
 		if v.isFull() {
 			return
@@ -167,7 +172,7 @@ func (v *validator) executors(path string, executors []TemplateExecutor) {
 		e := &executors[i]
 		at := fmt.Sprintf("%s[%d]", path, i)
 		if e.Name != "" { // old blueprints leave it out
-			v.name(at, e.Name, "executor", names)
+			v.name(at, e.Name, "executor", nil, names)
 		}
 		if e.Type == "" {
 			v.add(at+".type", "the template language is missing; use GoTemplate or Spiff")

@@ -49,6 +49,8 @@ type checker struct {
 	document  *document
 	blueprint *model.Blueprint
 	report    *Report
+	// broken is true where blueprint.yaml breaks a rule.
+	broken bool
 	// seen are files that were checked as GoTemplates.
 	seen map[string]bool
 }
@@ -89,6 +91,7 @@ func (c *checker) load() bool {
 	var invalid *model.ValidationError
 	switch {
 	case errors.As(err, &invalid):
+		c.broken = true
 		for _, p := range invalid.Problems {
 			c.inDocument(Error, p.Path, "%s", p.Message)
 		}
@@ -127,9 +130,12 @@ func (c *checker) schemas(values map[string]any) {
 	}
 	known := map[string]bool{}
 	c.imports(validator, "imports", c.blueprint.Imports, values, known)
+	exports := map[string]bool{}
 	for i := range c.blueprint.Exports {
-		if s := c.blueprint.Exports[i].Schema; s != nil {
-			c.compile(validator, fmt.Sprintf("exports[%d].schema", i), s.RawMessage, nil)
+		e, at := &c.blueprint.Exports[i], fmt.Sprintf("exports[%d]", i)
+		c.name(at, "export", e.Name, exports)
+		if e.Schema != nil {
+			c.compile(validator, at+".schema", e.Schema.RawMessage, nil)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -139,10 +145,21 @@ func (c *checker) schemas(values map[string]any) {
 	}
 }
 
+// name warns about what is declared twice; where the two differ, a rule is broken, and reported already.
+func (c *checker) name(at, what, name string, names map[string]bool) {
+	if names[name] && !c.broken {
+		c.inDocument(Warning, at, "the %s %q is declared twice in the same words; remove one", what, name)
+	}
+	names[name] = true
+}
+
+// imports checks those of a list; known gets the names of data. Two optional imports may have the same conditional one.
 func (c *checker) imports(v validator, path string, imports []model.ImportDefinition, values map[string]any, known map[string]bool) {
+	names := map[string]bool{}
 	for i := range imports {
 		d := &imports[i]
 		at := fmt.Sprintf("%s[%d]", path, i)
+		c.name(at, "import", d.Name, names)
 		if d.Schema != nil {
 			known[d.Name] = true
 			c.dataImport(v, at, d, values)

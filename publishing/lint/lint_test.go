@@ -55,6 +55,8 @@ func TestFindings(t *testing.T) {
 		"unknown key":             {tree(head + "imports: []\nexport: []\n"), nil, Warning, "blueprint.yaml:4: export: the key is unknown"},
 		"unknown key inside":      {tree(head + "imports:\n- name: a\n  targetType: x\n  typo: 1\n"), nil, Warning, "blueprint.yaml:6: imports[0].typo"},
 		"key twice":               {tree(head + "imports: []\nimports: []\n"), nil, Error, "already"},
+		"import twice":            {tree(head + "imports:\n- {name: a, schema: {}}\n- {name: a, schema: {}}\n"), nil, Warning, "blueprint.yaml:5: imports[1]: the import \"a\" is declared twice"},
+		"export twice":            {tree(head + "exports:\n- {name: a, targetType: x}\n- {name: a, targetType: x}\n"), nil, Warning, "blueprint.yaml:5: exports[1]: the export \"a\" is declared twice"},
 		"schema":                  {tree(imports + "  schema: {type: nothing}\n"), nil, Error, "blueprint.yaml:7: imports[0].schema: the schema cannot be used"},
 		"reference without slash": {tree(imports + "  schema: {$ref: \"#definitions/a\", definitions: {a: {}}}\n"), nil, Warning, "blueprint.yaml:7: imports[0].schema: the reference \"#definitions/a\" has no slash and is read as \"#/definitions/a\""},
 		"schema of local type":    {tree(head + "localTypes:\n  x: {minimum: a}\n"), nil, Error, "blueprint.yaml:4: localTypes.x: the schema cannot be used"},
