@@ -120,7 +120,7 @@ func TestAnItemThatHasLostItsLabelsIsNotUninstalled(t *testing.T) {
 	stripped.Labels = nil
 	require.NoError(t, b.api.Update(t.Context(), stripped))
 	b.settle()
-	assert.Empty(t, kit.RetryCause(b.execution()))
+	assert.Empty(t, kit.CauseOf(b.execution()).Message)
 	assert.True(t, conditions.IsTrue(b.execution(), meta.ReadyCondition), "it is there")
 
 	b.start("2")

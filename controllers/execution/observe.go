@@ -6,6 +6,9 @@ package execution
 import (
 	"context"
 	"fmt"
+	"slices"
+
+	"github.com/fluxcd/pkg/apis/meta"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -81,39 +84,50 @@ func (s *scope) inOrder() []*v1alpha1.DeployItem {
 	return items
 }
 
-// showCause shows what the running job waits for: why an item is tried again, or that no deployer begins one.
+// showCause shows what the running job waits for.
 func (s *scope) showCause(items []*v1alpha1.DeployItem, otherwise string) {
-	cause := retryCause(items, s.execution.Status.JobID)
-	if cause == "" {
-		cause = s.lateDeployer(items)
-	}
-	kit.ShowCause(s.execution, cause, otherwise)
+	kit.ShowCause(s.execution, s.causeAt(items), otherwise)
 }
 
-// retryCause returns why the first item of which a job is tried again is not done; "" when there is none. What an item shows before its
-// deployer has picked the job up belongs to the job before.
-func retryCause(items []*v1alpha1.DeployItem, job string) string {
-	for _, item := range items {
-		status := &item.Status
-		if status.JobID == job && !status.IsIdle() && status.Phase != "" && !status.Phase.IsFinal() && status.LastError != nil {
-			return itemFailure(item).Error()
+// causeAt returns why the running job is not done: why an item is tried again, that no deployer begins one, or what one waits for. What an item shows
+// before its deployer has picked the job up belongs to the job before, unless the controller says it.
+func (s *scope) causeAt(items []*v1alpha1.DeployItem) kit.Cause {
+	running := slices.DeleteFunc(slices.Clone(items), func(item *v1alpha1.DeployItem) bool {
+		return item.Status.JobID != s.execution.Status.JobID || item.Status.IsIdle()
+	})
+	for _, item := range running {
+		if status := &item.Status; status.Phase != "" && !status.Phase.IsFinal() && status.LastError != nil {
+			return kit.Cause{Reason: meta.ProgressingWithRetryReason, Message: itemFailure(item).Error()}
 		}
 	}
-	return ""
+	if late, _ := s.late(running, unattended); len(late) > 0 {
+		return unpicked(late[0])
+	}
+	for _, item := range running {
+		if cause := kit.CauseOf(item); cause.Message != "" {
+			return cause.Below(wayTo(item))
+		}
+	}
+	return kit.Cause{}
+}
+
+// wayTo names an item as its Execution shows it.
+func wayTo(item *v1alpha1.DeployItem) string {
+	return fmt.Sprintf("deploy item %s (%s)", templateOf(item), item.Name)
 }
 
 // itemFailure passes the cause of a failed item on, with its name.
 func itemFailure(item *v1alpha1.DeployItem) *kit.Failure {
 	failure := &kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: "DeployItemFailed"}
-	name, last := templateOf(item), item.Status.LastError
+	last := item.Status.LastError
 	if last == nil {
-		failure.Err = fmt.Errorf("deploy item %s (%s) is %s", name, item.Name, item.Status.Phase)
+		failure.Err = fmt.Errorf("%s is %s", wayTo(item), item.Status.Phase)
 		return failure
 	}
 	failure.Codes = last.Codes
 	if last.Reason != "" {
 		failure.Reason = last.Reason
 	}
-	failure.Err = fmt.Errorf("deploy item %s (%s): %s", name, item.Name, last.Message)
+	failure.Err = fmt.Errorf("%s: %s", wayTo(item), last.Message)
 	return failure
 }

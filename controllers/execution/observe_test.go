@@ -193,7 +193,26 @@ func TestTheCauseOfAnItemThatIsTriedAgainIsShown(t *testing.T) {
 	b.requireSteady()
 }
 
-func TestRetryCause(t *testing.T) {
+func TestWhatAnItemWaitsForIsShownAtOnce(t *testing.T) {
+	for _, reason := range []string{kit.ReasonAgentUnreachable, kit.ReasonDeployerBusy, kit.ReasonWaiting, "TargetContentNotFound"} {
+		t.Run(reason, func(t *testing.T) {
+			b := newBench(t, template("a", "t"))
+			b.start("1")
+			b.deploy("a", func(item *v1alpha1.DeployItem) { kit.Progress(item, reason, "it waits") })
+			b.settle()
+			execution := b.requirePhase(v1alpha1.PhaseProgressing)
+			assert.Equal(t, reason, conditions.GetReason(execution, meta.ReadyCondition))
+			assert.Equal(t, "deploy item a ("+b.item("a").Name+"): it waits", conditions.GetMessage(execution, meta.ReadyCondition))
+			b.requireSteady()
+
+			b.now = b.now.Add(unattended + time.Second)
+			b.settle()
+			assert.Equal(t, kit.CauseOf(execution), kit.CauseOf(b.execution()), "the same cause is not shown anew once it lasts")
+		})
+	}
+}
+
+func TestCauseOfARunningJob(t *testing.T) {
 	item := func(job, finished string, phase v1alpha1.Phase, message string) *v1alpha1.DeployItem {
 		item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{
 			Name: "one-a", Labels: map[string]string{v1alpha1.ExecutionManagedNameLabel: "a"},
@@ -204,6 +223,8 @@ func TestRetryCause(t *testing.T) {
 		}
 		return item
 	}
+	waiting := item("1", "", v1alpha1.PhaseProgressing, "")
+	kit.Progress(waiting, kit.ReasonWaiting, "waiting for Deployment n/d")
 	healthy, failing := item("1", "", v1alpha1.PhaseProgressing, ""), item("1", "", v1alpha1.PhaseProgressing, "boom")
 	for name, tc := range map[string]struct {
 		items []*v1alpha1.DeployItem
@@ -214,11 +235,17 @@ func TestRetryCause(t *testing.T) {
 		"tried again":                        {items: []*v1alpha1.DeployItem{failing}, want: "deploy item a (one-a): boom"},
 		"the first one counts":               {items: []*v1alpha1.DeployItem{healthy, failing, item("1", "", "Progressing", "later")}, want: "deploy item a (one-a): boom"},
 		"uninstallation tried again":         {items: []*v1alpha1.DeployItem{item("1", "", v1alpha1.PhaseDeleting, "boom")}, want: "deploy item a (one-a): boom"},
+		"waits":                              {items: []*v1alpha1.DeployItem{healthy, waiting}, want: "deploy item a (one-a): waiting for Deployment n/d"},
+		"a retry comes before a wait":        {items: []*v1alpha1.DeployItem{waiting, failing}, want: "deploy item a (one-a): boom"},
 		"failed in the job before":           {items: []*v1alpha1.DeployItem{item("0", "0", v1alpha1.PhaseFailed, "boom")}},
 		"job handed over, not yet picked up": {items: []*v1alpha1.DeployItem{item("1", "", v1alpha1.PhaseFailed, "boom")}},
 		"not picked up at all":               {items: []*v1alpha1.DeployItem{item("1", "", "", "boom")}},
 		"failed in the job":                  {items: []*v1alpha1.DeployItem{item("1", "1", v1alpha1.PhaseFailed, "boom")}},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, retryCause(tc.items, "1")) })
+		t.Run(name, func(t *testing.T) {
+			s := &scope{execution: &v1alpha1.Execution{}, now: time.Now()}
+			s.execution.Status.JobID = "1"
+			assert.Equal(t, tc.want, s.causeAt(tc.items).Message)
+		})
 	}
 }

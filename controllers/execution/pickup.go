@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
-	"github.com/fluxcd/pkg/runtime/conditions"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -36,16 +35,8 @@ func (r *Reconciler) letGoUnpicked(ctx context.Context, s *scope) error {
 	if err != nil || parent == nil || parent.DeletionTimestamp.IsZero() {
 		return err
 	}
-	s.fail(&kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: "NotPickedUp", Err: errors.New(unpicked(late[0]))})
+	s.fail(&kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: "NotPickedUp", Err: errors.New(unpicked(late[0]).Message)})
 	return nil
-}
-
-// lateDeployer names the first item whose job no deployer has begun for a while; "" when there is none.
-func (s *scope) lateDeployer(items []*v1alpha1.DeployItem) string {
-	if late, _ := s.late(items, unattended); len(late) > 0 {
-		return unpicked(late[0])
-	}
-	return ""
 }
 
 // late returns which of the items that run the job no deployer has begun for a time. It notes when to look again.
@@ -70,11 +61,12 @@ func (s *scope) late(items []*v1alpha1.DeployItem, after time.Duration) (late, r
 	return late, running
 }
 
-func unpicked(item *v1alpha1.DeployItem) string {
-	switch conditions.GetReason(item, meta.ReconcilingCondition) {
-	case kit.ReasonAgentUnreachable, kit.ReasonDeployerBusy:
-		return fmt.Sprintf("deploy item %s (%s): %s", templateOf(item), item.Name, conditions.GetMessage(item, meta.ReconcilingCondition))
+// unpicked says that no deployer has picked up the job of an item, and why where the controller has found that out.
+func unpicked(item *v1alpha1.DeployItem) kit.Cause {
+	cause := kit.CauseOf(item)
+	if cause.Message == "" {
+		cause = kit.Cause{Reason: meta.ProgressingWithRetryReason, Message: fmt.Sprintf(
+			"no deployer has picked up its job; run a deployer for type %s and its Target", item.Spec.Type)}
 	}
-	return fmt.Sprintf("deploy item %s (%s): no deployer has picked up its job; run a deployer for type %s and its Target",
-		templateOf(item), item.Name, item.Spec.Type)
+	return cause.Below(wayTo(item))
 }

@@ -182,15 +182,15 @@ func TestJobWithoutADeployerIsNamedOnceItIsLate(t *testing.T) {
 	b.now = b.now.Add(time.Hour)
 	require.NoError(t, b.api.Delete(t.Context(), b.execution()))
 	b.settle()
-	require.Empty(t, kit.RetryCause(b.execution()))
+	require.Empty(t, kit.CauseOf(b.execution()).Message)
 	require.Positive(t, b.pass().RequeueAfter)
 
 	b.now = b.now.Add(unattended + time.Second)
 	b.settle()
-	assert.Contains(t, kit.RetryCause(b.execution()), "deploy item c (one-c")
+	assert.Contains(t, kit.CauseOf(b.execution()).Message, "deploy item c (one-c")
 	b.requireSteady()
 
 	b.pickUp("c")
 	b.settle()
-	assert.Empty(t, kit.RetryCause(b.execution()))
+	assert.Empty(t, kit.CauseOf(b.execution()).Message)
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -93,7 +95,7 @@ func TestRetriesOfTheClockAreCountedAndAnnounced(t *testing.T) {
 		if try > 0 {
 			assert.Equal(t, try, inst.Status.AutomaticReconcileStatus.NumberOfReconciles)
 		}
-		assert.Contains(t, kit.RetryCause(inst), "tried again at ")
+		assert.Contains(t, conditions.GetMessage(inst, meta.ReconcilingCondition), "tried again at ")
 	}
 	s := newReconciliation(inst, begin.Add(9*time.Hour))
 	s.start("next", "somebody asked")

@@ -78,7 +78,7 @@ func TestAnInterruptThatFluxKeepsEndsTheRunningJobOnly(t *testing.T) {
 		execution.Status.JobID, execution.Status.Phase, execution.Status.ObservedGeneration = givenJob(execution), v1alpha1.PhaseProgressing, execution.Generation
 		conditions.MarkReconciling(execution, meta.ProgressingWithRetryReason, "the target rests")
 	})
-	s.installation("root", func(inst *v1alpha1.Installation) bool { return kit.RetryCause(inst) == "the target rests" })
+	s.installation("root", func(inst *v1alpha1.Installation) bool { return kit.CauseOf(inst).Message == "the target rests" })
 	require.NoError(t, s.client.Get(s.ctx, client.ObjectKeyFromObject(next), next))
 	assert.NotContains(t, next.Annotations, v1alpha1.OperationAnnotation, "the controller has looked at the next job, and goes on")
 	s.finish(next, v1alpha1.PhaseSucceeded)

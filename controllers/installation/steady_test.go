@@ -269,12 +269,12 @@ func TestE21AnImportThatChangesDuringAJobCountsAsOneThatChangesAfterIt(t *testin
 	}
 }
 
-func TestTheCauseOfWorkThatIsTriedAgainIsShownAtTheRoot(t *testing.T) {
+func TestWhyWorkIsNotDoneIsShownAtTheRoot(t *testing.T) {
 	s := newStage(t)
 	s.create(fixture.Following(s.parentOf("root", "a")))
 	child := s.child("root")
 	execution := s.execution(child.Name, "")
-	fails := func(cause string) {
+	shows := func(cause kit.Cause) {
 		editStatus(s, execution, func(execution *v1alpha1.Execution) {
 			execution.Status.JobID, execution.Status.Phase = givenJob(execution), v1alpha1.PhaseProgressing
 			execution.Status.ObservedGeneration = execution.Generation
@@ -289,12 +289,16 @@ func TestTheCauseOfWorkThatIsTriedAgainIsShownAtTheRoot(t *testing.T) {
 		s.quiet()
 		return len(s.seen.of(s, s.installation("root", always)))
 	}
+	fails := func(cause string) { shows(kit.Cause{Reason: meta.ProgressingWithRetryReason, Message: cause}) }
 	fails("no route")
 	first := requireShown(child.Name + ": no route")
 	fails("no right")
 	assert.Equal(t, first+1, requireShown(child.Name+": no right"))
-	fails("")
-	assert.Equal(t, first+2, requireShown(children.WorkingMessage))
+	shows(kit.Cause{Reason: kit.ReasonAgentUnreachable, Message: "no agent"})
+	assert.Equal(t, first+2, requireShown(child.Name+": no agent"))
+	assert.Equal(t, kit.ReasonAgentUnreachable, conditions.GetReason(s.installation("root", always), meta.ReadyCondition))
+	shows(kit.Cause{})
+	assert.Equal(t, first+3, requireShown(children.WorkingMessage))
 }
 
 // TestAnOperationThatCannotBeTakenAwayEndsTheJobOnce has annotations that are together as large as the API server takes: the one that would replace

@@ -4,6 +4,7 @@
 package contract
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -44,7 +45,7 @@ func (r *reporter) report(ctx context.Context, s *scope) error {
 		return r.succeed(ctx, s)
 	}
 	if s.err == nil {
-		return r.wait(ctx, s, s.outcome.Waiting)
+		return r.wait(ctx, s, kit.ReasonWaiting, s.outcome.Waiting)
 	}
 	failure := failureOf(s.err)
 	late := isCheckpoint(s.err) || s.isLate(time.Now())
@@ -54,7 +55,7 @@ func (r *reporter) report(ctx context.Context, s *scope) error {
 	case failure.Kind == kit.Stalled:
 		return r.fail(ctx, s, failure)
 	case failure.Kind == kit.Waiting:
-		return r.wait(ctx, s, failure.Error())
+		return r.wait(ctx, s, failure.Reason, failure.Error())
 	}
 	return r.retry(ctx, s, failure)
 }
@@ -164,11 +165,11 @@ func (s *scope) records() items.Records {
 }
 
 // wait leaves the job until something it watches changes.
-func (r *reporter) wait(ctx context.Context, s *scope, message string) error {
+func (r *reporter) wait(ctx context.Context, s *scope, reason, message string) error {
 	if message == "" {
 		message = "Waiting for the deployer"
 	}
-	s.job.Attempts, s.job.Cause, s.job.Failure = 0, beginning.Of(message, kit.MaxMessage), nil
+	s.job.Attempts, s.job.Waits, s.job.Cause, s.job.Failure = 0, reason, beginning.Of(message, kit.MaxMessage), nil
 	return r.suspend(ctx, s)
 }
 
@@ -240,7 +241,7 @@ func (s *scope) progress(item *v1alpha1.DeployItem, now time.Time) bool {
 		return items.RecordFailure(item, failure, now)
 	}
 	item.Status.LastError = nil
-	kit.Progress(item, meta.ProgressingReason, s.job.Cause)
+	kit.Progress(item, cmp.Or(s.job.Waits, meta.ProgressingReason), s.job.Cause)
 	return false
 }
 

@@ -86,7 +86,7 @@ func (r *reporter) noteGone(ctx context.Context, s *scope, since *metav1.Time) e
 func (r *reporter) awaitGone(ctx context.Context, s *scope, due time.Time) error {
 	now := time.Now()
 	s.job.RetryAt = now.Add(max(min(due.Sub(now), goneLook), time.Second))
-	s.job.Attempts, s.job.Failure = 0, nil
+	s.job.Attempts, s.job.Waits, s.job.Failure = 0, reasonTargetGone, nil
 	s.job.Cause = fmt.Sprintf("The cluster of Target %q has been gone since %s; at %s the item is deleted without uninstall, as spec.onDelete.targetGone says",
 		items.TargetName(s.item), s.item.Status.TargetGoneSince.UTC().Format(time.RFC3339), due.UTC().Format(time.RFC3339))
 	return r.suspend(ctx, s)

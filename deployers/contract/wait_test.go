@@ -53,6 +53,7 @@ func TestLongWaitIsShown(t *testing.T) {
 	item := s.create("item")
 	since := s.trigger(item)
 	s.underWay(item, func() bool { return conditions.GetMessage(item, meta.ReadyCondition) == "Job migrate is running" })
+	assert.Equal(t, kit.ReasonWaiting, conditions.GetReason(item, meta.ReconcilingCondition), "what is above shows it, too")
 	assert.JSONEq(t, `{"seen":true}`, string(item.Status.ProviderStatus.Raw))
 	assert.GreaterOrEqual(t, time.Since(since), visibleAfter)
 	ensured, _ := s.deployer.calls()

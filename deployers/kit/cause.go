@@ -11,24 +11,46 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// RetryCause returns why an object says that its work, or work below it, is tried again; "" when it does not say so.
-func RetryCause(obj conditions.Getter) string {
-	shown := conditions.Get(obj, meta.ReconcilingCondition)
-	if shown == nil || shown.Status != metav1.ConditionTrue || shown.Reason != meta.ProgressingWithRetryReason {
-		return ""
-	}
-	return shown.Message
+// Cause is why the work of a job is not done yet. The zero Cause is none.
+type Cause struct {
+	// Reason is that of the condition Reconciling: meta.ProgressingWithRetryReason, or what the job waits for.
+	Reason string
+	// Message says it in full, with the way to it.
+	Message string
 }
 
-// ShowCause shows on an object at work why work below it is tried again, or, when the cause is "", otherwise in place of a cause that is over. A
-// cause that says the same as the shown one but for words with digits, as counters and times are, changes nothing.
-func ShowCause(obj JobObject, cause, otherwise string) {
-	shown := RetryCause(obj)
+// CauseOf returns why the running job of an object, or work below it, waits or is tried again; none where it only says that it is at work.
+func CauseOf(obj JobObject) Cause {
+	shown := conditions.Get(obj, meta.ReconcilingCondition)
+	if obj.Job().IsIdle() || shown == nil || shown.Status != metav1.ConditionTrue ||
+		shown.Reason == meta.ProgressingReason || shown.Reason == ReasonDeleting {
+		return Cause{}
+	}
+	return Cause{shown.Reason, shown.Message}
+}
+
+// IsStuck reports whether the cause is one that may stay until a person acts: work that is tried again, or that nobody begins.
+func (c Cause) IsStuck() bool {
+	return c.Reason == meta.ProgressingWithRetryReason || c.Reason == ReasonAgentUnreachable || c.Reason == ReasonDeployerBusy
+}
+
+// Below returns the cause as an object above shows it, with the way to it; none stays none.
+func (c Cause) Below(way string) Cause {
+	if c.Message != "" {
+		c.Message = way + ": " + c.Message
+	}
+	return c
+}
+
+// ShowCause shows on an object at work why work below it is not done, or, when there is no cause, otherwise in place of a cause that is over. A
+// cause that differs in numbers only, as counters and addresses do, is not shown anew.
+func ShowCause(obj JobObject, cause Cause, otherwise string) {
+	shown := CauseOf(obj)
 	switch {
-	case cause == "" && shown != "":
+	case cause.Message == "" && shown.Message != "":
 		Progress(obj, meta.ProgressingReason, otherwise)
-	case cause != "" && withoutNumbers(shown) != withoutNumbers(Message(cause)):
-		Progress(obj, meta.ProgressingWithRetryReason, cause)
+	case cause.Message != "" && (shown.Reason != Reason(cause.Reason) || withoutNumbers(shown.Message) != withoutNumbers(Message(cause.Message))):
+		Progress(obj, cause.Reason, cause.Message)
 	}
 }
 

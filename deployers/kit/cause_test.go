@@ -16,24 +16,29 @@ import (
 
 func TestShowCause(t *testing.T) {
 	long := strings.Repeat("x", 2*MaxMessage)
+	retry := func(message string) Cause { return Cause{meta.ProgressingWithRetryReason, message} }
+	waits := func(message string) Cause { return Cause{ReasonWaiting, message} }
 	for name, tc := range map[string]struct {
 		before func(JobObject)
-		cause  string
+		cause  Cause
 		reason string
 		want   string
 	}{
-		"at work":                {at("at work"), "", meta.ProgressingReason, "at work"},
-		"waiting for another":    {func(obj JobObject) { Progress(obj, "Waiting", "for another") }, "", "Waiting", "for another"},
-		"first cause":            {at("at work"), "no route", meta.ProgressingWithRetryReason, "no route"},
-		"the same cause":         {retriedFor("no route"), "no route", meta.ProgressingWithRetryReason, "no route"},
-		"another cause":          {retriedFor("no route"), "no right", meta.ProgressingWithRetryReason, "no right"},
-		"only a counter differs": {retriedFor("try 1: no route"), "try 2: no route", meta.ProgressingWithRetryReason, "try 1: no route"},
-		"the cause is over":      {retriedFor("no route"), "", meta.ProgressingReason, "otherwise"},
-		"a long cause":           {at("at work"), long, meta.ProgressingWithRetryReason, Message(long)},
-		"the same long cause":    {retriedFor(long), long, meta.ProgressingWithRetryReason, Message(long)},
+		"at work":                {at("at work"), Cause{}, meta.ProgressingReason, "at work"},
+		"in deletion":            {shown(Cause{ReasonDeleting, "being deleted"}), Cause{}, ReasonDeleting, "being deleted"},
+		"first cause":            {at("at work"), retry("no route"), meta.ProgressingWithRetryReason, "no route"},
+		"first wait":             {at("at work"), waits("for a Job"), ReasonWaiting, "for a Job"},
+		"the same cause":         {shown(retry("no route")), retry("no route"), meta.ProgressingWithRetryReason, "no route"},
+		"another cause":          {shown(retry("no route")), retry("no right"), meta.ProgressingWithRetryReason, "no right"},
+		"another reason":         {shown(retry("no route")), waits("no route"), ReasonWaiting, "no route"},
+		"only a counter differs": {shown(retry("try 1: no route")), retry("try 2: no route"), meta.ProgressingWithRetryReason, "try 1: no route"},
+		"the cause is over":      {shown(retry("no route")), Cause{}, meta.ProgressingReason, "otherwise"},
+		"the wait is over":       {shown(waits("for a Job")), Cause{}, meta.ProgressingReason, "otherwise"},
+		"a long cause":           {at("at work"), retry(long), meta.ProgressingWithRetryReason, Message(long)},
+		"the same long cause":    {shown(retry(long)), retry(long), meta.ProgressingWithRetryReason, Message(long)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			obj := &v1alpha1.Execution{}
+			obj := atJob()
 			tc.before(obj)
 			ShowCause(obj, tc.cause, "otherwise")
 			for _, condition := range []string{meta.ReconcilingCondition, meta.ReadyCondition} {
@@ -44,17 +49,22 @@ func TestShowCause(t *testing.T) {
 	}
 }
 
-func at(message string) func(JobObject) {
-	return func(obj JobObject) { Progress(obj, meta.ProgressingReason, message) }
-}
-
-func retriedFor(message string) func(JobObject) {
-	return func(obj JobObject) { Progress(obj, meta.ProgressingWithRetryReason, message) }
-}
-
-func TestRetryCauseIsNoneOfAnObjectThatHasFailedAndHeals(t *testing.T) {
+func atJob() *v1alpha1.Execution {
 	obj := &v1alpha1.Execution{}
-	assert.Empty(t, RetryCause(obj))
+	obj.Status.JobID = "job"
+	return obj
+}
+
+func at(message string) func(JobObject) { return shown(Cause{meta.ProgressingReason, message}) }
+
+func shown(cause Cause) func(JobObject) {
+	return func(obj JobObject) { Progress(obj, cause.Reason, cause.Message) }
+}
+
+func TestAnObjectThatHasFailedAndHealsHasNoCause(t *testing.T) {
+	obj := atJob()
+	assert.Zero(t, CauseOf(obj))
+	obj.Status.JobIDFinished = "job"
 	conditions.MarkReconciling(obj, "ImportNotFound", "an import is missing")
-	assert.Empty(t, RetryCause(obj))
+	assert.Zero(t, CauseOf(obj))
 }

@@ -33,6 +33,8 @@ const (
 	ReasonAgentUnreachable = "AgentUnreachable"
 	// ReasonDeployerBusy says that a deploy item waits beyond the pick-up timeout for a deployer that is alive.
 	ReasonDeployerBusy = "DeployerBusy"
+	// ReasonWaiting says that a deploy item waits for something on its target, or for its turn. The message says for what.
+	ReasonWaiting = "Waiting"
 	// ReasonDeleting says that the object is being deleted.
 	ReasonDeleting = "Deleting"
 )

@@ -175,7 +175,7 @@ func TestAParentSaysThatADeletedChildHasAJobOfItsOwn(t *testing.T) {
 		f, child := familyOf(fixture.Working("root", "1", "job")), fixture.Node("a", "root")
 		child.DeletionTimestamp, child.Status.Phase = &metav1.Time{Time: time.Unix(1, 0)}, v1alpha1.PhaseDeleting
 		child.Status.JobID, child.Status.JobIDFinished = "own", "former"
-		kit.ShowCause(child, "the target does not answer", "")
+		kit.Progress(child, meta.ProgressingWithRetryReason, "the target does not answer")
 		f.Children["a"] = child
 		return f
 	}

@@ -4,12 +4,12 @@
 package children
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -74,10 +74,12 @@ const (
 // await stops, and shows why the work of a child is tried again, or that none is. In a deletion it also shows which child has another job.
 func (f *Family) await() error {
 	otherwise, job := WorkingMessage, f.Inst.Status.JobID
-	cause := jobs.RetryCause(job, f.Execution, f.Children)
+	cause := jobs.CauseBelow(job, f.Execution, f.Children)
 	if !f.Inst.DeletionTimestamp.IsZero() {
 		otherwise = deletingMessage
-		cause = cmp.Or(cause, jobs.EndsFirst(job, f.Execution, f.Children))
+		if first := jobs.EndsFirst(job, f.Execution, f.Children); cause.Message == "" && first != "" {
+			cause = kit.Cause{Reason: meta.ProgressingWithRetryReason, Message: first}
+		}
 	}
 	kit.ShowCause(f.Inst, cause, otherwise)
 	return kit.ErrStop

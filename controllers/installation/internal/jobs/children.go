@@ -15,23 +15,32 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
-// RetryCause returns why the first child of which a job is tried again is not done, with the way to it; "" when there is none.
-func RetryCause(job string, execution *v1alpha1.Execution, children map[string]*v1alpha1.Installation) string {
-	atJob := func(child kit.JobObject) bool { return child.Job().JobID == job && !child.Job().IsIdle() }
-	if execution != nil && atJob(execution) {
-		if cause := kit.RetryCause(execution); cause != "" {
-			return cause
-		}
+// CauseBelow returns why the first child of which a job is tried again is not done, with the way to it, or else what the first one waits for that is no
+// sibling of it.
+func CauseBelow(job string, execution *v1alpha1.Execution, children map[string]*v1alpha1.Installation) (cause kit.Cause) {
+	var found []kit.Cause
+	if execution != nil {
+		found = append(found, causeAt(execution, job))
 	}
 	for _, name := range slices.Sorted(maps.Keys(children)) {
-		if !atJob(children[name]) {
-			continue
-		}
-		if cause := kit.RetryCause(children[name]); cause != "" {
-			return name + ": " + cause
+		found = append(found, causeAt(children[name], job).Below(name))
+	}
+	for _, at := range found {
+		switch {
+		case at.IsStuck():
+			return at
+		case cause.Message == "" && at.Reason != ReasonPredecessorUnready && at.Reason != ReasonSiblingStillImports:
+			cause = at
 		}
 	}
-	return ""
+	return cause
+}
+
+func causeAt(child kit.JobObject, job string) kit.Cause {
+	if child.Job().JobID != job {
+		return kit.Cause{}
+	}
+	return kit.CauseOf(child)
 }
 
 // EndsFirst says which of the children that are being deleted has another job than the given one, which its parent waits for: one that began when
@@ -55,8 +64,8 @@ func endsFirst(job, kind string, child kit.JobObject) string {
 		return ""
 	}
 	found := fmt.Sprintf("%s %s is being deleted and still has a job of its own, which has to end first", kind, child.GetName())
-	if cause := kit.RetryCause(child); cause != "" {
-		return found + ": " + cause
+	if cause := kit.CauseOf(child); cause.Message != "" {
+		return found + ": " + cause.Message
 	}
 	if !child.Job().Phase.IsDeletion() {
 		found += "; annotate it " + v1alpha1.OperationAnnotation + "=" + v1alpha1.OperationInterrupt + " to end that at once"
@@ -103,7 +112,7 @@ func ExecutionFailure(execution *v1alpha1.Execution) *kit.Failure {
 // DeployItem holds, for a target that does not answer, for a quota. A sub-installation with an error of its own is not: an interruption would
 // not end that.
 func IsStuck(child kit.JobObject) bool {
-	if child.Job().IsIdle() || child.Job().Phase != v1alpha1.PhaseProgressing || !child.GetDeletionTimestamp().IsZero() || kit.RetryCause(child) == "" {
+	if child.Job().IsIdle() || child.Job().Phase != v1alpha1.PhaseProgressing || !child.GetDeletionTimestamp().IsZero() || !kit.CauseOf(child).IsStuck() {
 		return false
 	}
 	inst, ok := child.(*v1alpha1.Installation)

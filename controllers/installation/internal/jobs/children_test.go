@@ -149,7 +149,7 @@ func TestJobsThatDeletedChildrenEndFirst(t *testing.T) {
 		return child
 	}
 	stays := func(inst *v1alpha1.Installation) { inst.DeletionTimestamp = nil }
-	refused := func(inst *v1alpha1.Installation) { kit.ShowCause(inst, "no rights", "") }
+	refused := func(inst *v1alpha1.Installation) { kit.Progress(inst, meta.ProgressingWithRetryReason, "no rights") }
 	for name, tc := range map[string]struct {
 		execution *v1alpha1.Execution
 		child     *v1alpha1.Installation
@@ -236,11 +236,11 @@ func TestE11JudgeExecution(t *testing.T) {
 	}
 }
 
-func TestRetryCause(t *testing.T) {
+func TestCauseBelow(t *testing.T) {
 	const job = "b"
 	at := func(obj kit.JobObject, job, cause string) {
 		obj.Job().JobID, obj.Job().JobIDFinished = job, "a"
-		kit.ShowCause(obj, cause, "")
+		kit.ShowCause(obj, kit.Cause{Reason: meta.ProgressingWithRetryReason, Message: cause}, "")
 	}
 	execution := func(job, cause string) *v1alpha1.Execution {
 		execution := &v1alpha1.Execution{}
@@ -250,6 +250,11 @@ func TestRetryCause(t *testing.T) {
 	child := func(job, cause string) *v1alpha1.Installation {
 		child := &v1alpha1.Installation{}
 		at(child, job, cause)
+		return child
+	}
+	waits := func(reason, message string) *v1alpha1.Installation {
+		child := child(job, "")
+		kit.Progress(child, reason, message)
 		return child
 	}
 	type children = map[string]*v1alpha1.Installation
@@ -264,8 +269,12 @@ func TestRetryCause(t *testing.T) {
 		"one of a child":           {execution(job, ""), children{"x": child(job, ""), "y": child(job, "boom")}, "y: boom"},
 		"the own comes first":      {execution(job, "own"), children{"x": child(job, "boom")}, "own"},
 		"of an earlier job":        {execution("a", "boom"), children{"x": child("a", "boom")}, ""},
+		"a child that waits":       {execution(job, ""), children{"x": waits(kit.ReasonWaiting, "for a Job")}, "x: for a Job"},
+		"a retry before a wait":    {nil, children{"x": waits(kit.ReasonWaiting, "for a Job"), "y": child(job, "boom")}, "y: boom"},
+		"an agent before a wait":   {nil, children{"x": waits(kit.ReasonWaiting, "for a Job"), "y": waits(kit.ReasonAgentUnreachable, "gone")}, "y: gone"},
+		"a child behind a sibling": {nil, children{"x": waits(ReasonPredecessorUnready, "for y"), "y": child(job, "")}, ""},
 		"the first child by names": {nil, children{"y": child(job, "2"), "x": child(job, "1")}, "x: 1"},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, RetryCause(job, tc.execution, tc.children)) })
+		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, CauseBelow(job, tc.execution, tc.children).Message) })
 	}
 }

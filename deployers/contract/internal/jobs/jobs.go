@@ -62,8 +62,8 @@ type Job struct {
 	RetryAt  time.Time
 	// Answers says that the request for this job is forgotten: a test annotation that comes now asks for another one.
 	Answers bool
-	// Checkpoint is the step the deployer last reported, Cause the last error or what the job waits for.
-	Checkpoint, Cause string
+	// Checkpoint is the step the deployer last reported, Cause the last error or what the job waits for, for the reason Waits.
+	Checkpoint, Cause, Waits string
 	// Records and Failure are the answer of the last call, nil where there is none to show.
 	Records items.Records
 	Failure *kit.Failure
