@@ -24,6 +24,9 @@ func (j *job) checkDefaultReadiness(ctx context.Context) (resources.Progress, er
 	var progress resources.Progress
 	var err error
 	j.attempt.unready, progress, err = (&readiness.Checks{Session: j.record.session(), Health: j.health}).Default(ctx, j.health.Asked(j.attempt.unready))
+	if j.attempt.reached != nil {
+		readiness.ForgetFailedRuns(j.attempt.reached.ManagedResources, j.attempt.unready, err)
+	}
 	return progress, err
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "sigs.k8s.io/json"
 
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
@@ -108,7 +109,7 @@ func workloadsOf(release *engine.Release) ([]managedresource.ManagedResourceStat
 	}), err
 }
 
-// subjectsOf returns the objects of a release of which more is asked than that they exist.
+// subjectsOf returns the objects of a release of which more is asked than that they exist. A Job that goes by itself may be gone by now.
 func subjectsOf(ctx context.Context, cluster *target.Cluster, health readiness.Health, release *engine.Release) ([]readiness.Subject, error) {
 	objects, err := objectsOf(release)
 	if err != nil {
@@ -117,7 +118,19 @@ func subjectsOf(ctx context.Context, cluster *target.Cluster, health readiness.H
 	asked, err := locate(ctx, cluster, slices.DeleteFunc(objects, func(m managedresource.ManagedResourceStatus) bool {
 		return !health.Asks(m.Resource.APIVersion, m.Resource.Kind)
 	}))
-	return subjectsFor(asked), err
+	if err != nil || len(asked) == 0 {
+		return nil, err
+	}
+	parsed, err := rendering.ParseManifest(release.Manifest)
+	subjects := subjectsFor(asked)
+	for _, object := range slices.DeleteFunc(rendering.Flat(parsed), func(o *unstructured.Unstructured) bool { return !readiness.GoesByItself(o) }) {
+		for i := range subjects {
+			ref := subjects[i].Resource
+			subjects[i].GoesByItself = subjects[i].GoesByItself || ref.Kind == object.GetKind() && ref.Name == object.GetName() &&
+				ref.Namespace == cmp.Or(object.GetNamespace(), release.Namespace)
+		}
+	}
+	return subjects, err
 }
 
 // helmProblem adds the codes that end a job at once: nothing but a person helps against values that the chart refuses, or against

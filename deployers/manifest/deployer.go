@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	api "github.com/flux-landscaper/flux-landscaper/api/deployers/manifest"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
@@ -77,6 +78,17 @@ type job struct {
 	warning  string
 	managed  []managedresource.ManagedResourceStatus
 	unready  []readiness.Subject
+}
+
+// forgetFailedRuns takes from the record that a Job has run when that is what failed.
+func (j *job) forgetFailedRuns(cause error) error {
+	recorded, err := api.DecodeStatus(j.recorded.Raw)
+	if err != nil {
+		return err
+	}
+	readiness.ForgetFailedRuns(recorded.ManagedResources, j.unready, cause)
+	j.recorded, err = api.EncodeStatus(recorded)
+	return err
 }
 
 // remembered returns the progress of the item's job, nil when there is none.

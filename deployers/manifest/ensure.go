@@ -6,6 +6,7 @@ package manifest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -183,8 +184,11 @@ func (r *run) ready(ctx context.Context, reached *job) (resources.Progress, erro
 	}
 	reached.unready = r.checks.Health.Asked(reached.unready)
 	var err error
-	if reached.unready, progress, err = r.checks.Default(ctx, reached.unready); err != nil || !progress.Done() {
-		return progress, err
+	if reached.unready, progress, err = r.checks.Default(ctx, reached.unready); err != nil {
+		return progress, errors.Join(err, reached.forgetFailedRuns(err))
+	}
+	if !progress.Done() {
+		return progress, nil
 	}
 	if err := r.item.Checkpoint("manifest deployer: custom readiness checks"); err != nil {
 		return progress, err

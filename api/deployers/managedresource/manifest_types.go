@@ -105,6 +105,8 @@ type ManagedResourceStatus struct {
 	AnnotateBeforeDelete map[string]string `json:"annotateBeforeDelete,omitempty"`
 	// patchBeforeDelete as in manifests.
 	PatchBeforeDelete *runtime.RawExtension `json:"patchBeforeDelete,omitempty"`
+	// digest of the manifest that was applied, for a Job that goes by itself once it has ended: it is not run again while its manifest is the same.
+	Digest string `json:"digest,omitempty"`
 }
 
 // String returns kind, namespace and name for messages and for sorting.

@@ -6,10 +6,13 @@ package apply
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/opencontainers/go-digest"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -76,6 +79,9 @@ type task struct {
 	kind     objects.ResourceKind
 	ref      managedresource.ResourceReference
 	known    bool
+	// digest of the manifest of a Job; hasRun says that a Job of the same digest was applied before, so that it has ended where it is gone.
+	digest string
+	hasRun bool
 
 	asks        wishes.Set
 	onConflict  managedresource.OnConflict
@@ -164,7 +170,9 @@ func planOf(ctx context.Context, s *resources.Session, desired []resources.Desir
 			applied.Refused = append(applied.Refused, managedresource.ManagedResourceStatus{Policy: d.Policy, Resource: objects.ReferenceTo(d.Object)})
 			continue
 		}
-		_, t.known = known[objects.IdentityOf(t.ref)]
+		record, isKnown := known[objects.IdentityOf(t.ref)]
+		t.known, t.digest = isKnown, digestOf(t.unmarked)
+		t.hasRun = record.Digest != "" && record.Digest == t.digest
 		t.onConflict, t.onImmutable = options.OnConflict, options.OnImmutable
 		group := groupOf(t)
 		plan[group] = append(plan[group], t)
@@ -283,6 +291,7 @@ func (w *writer) noted(t task, r result) result {
 		return r
 	}
 	r.exists, r.resource = true, objects.Answered(t.ref, r.live)
+	r.goesByItself = readiness.GoesByItself(r.live)
 	r.unestablished = objects.IsCRD(r.live) && w.needed[definedGroupKind(r.live)] && !objects.HasCondition(r.live, "Established", "True")
 	if r.aside || !w.subjects.keeps(r.live) {
 		r.live = nil
@@ -299,7 +308,7 @@ func (a *Applied) record(t task, r result) {
 		return
 	}
 	if r.exists {
-		a.Subjects = append(a.Subjects, readiness.Subject{Resource: r.resource, Exists: true, Live: r.live})
+		a.Subjects = append(a.Subjects, readiness.Subject{Resource: r.resource, Exists: true, Live: r.live, GoesByItself: r.goesByItself})
 		if r.unestablished {
 			a.unestablished = append(a.unestablished, r.resource)
 		}
@@ -324,9 +333,22 @@ func (a *Applied) leave(t task, r result) {
 }
 
 func (a *Applied) manage(t task, r result) {
-	a.Managed = append(a.Managed, managedresource.ManagedResourceStatus{
+	record := managedresource.ManagedResourceStatus{
 		Policy: t.Policy, Resource: r.resource, AnnotateBeforeDelete: t.AnnotateBeforeDelete, PatchBeforeDelete: t.PatchBeforeDelete,
-	})
+	}
+	if t.hasRun || r.goesByItself && r.err == nil {
+		record.Digest = t.digest
+	}
+	a.Managed = append(a.Managed, record)
+}
+
+// digestOf returns the digest of the manifest of a Job; "" for other kinds.
+func digestOf(object *unstructured.Unstructured) string {
+	if object.GroupVersionKind().GroupKind() != (schema.GroupKind{Group: batchv1.GroupName, Kind: "Job"}) {
+		return ""
+	}
+	raw, _ := json.Marshal(object.Object) // it was JSON before
+	return digest.FromBytes(raw).String()
 }
 
 // established reports whether the definitions that later groups need are served; what is missing is added to the progress.

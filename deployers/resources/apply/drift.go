@@ -23,6 +23,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/wishes"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -314,11 +315,7 @@ func (d *driftSearch) correct(ctx context.Context, drift *contract.Drift, next *
 // missing is the answer about an object that does not exist. A Job that goes by itself once it has ended does not count.
 func (d *driftSearch) missing(ctx context.Context) contract.Drift {
 	drift := contract.Drift{Resource: d.task.ref, Missing: true}
-	if _, goes, _ := unstructured.NestedFieldNoCopy(d.task.Object.Object, "spec", "ttlSecondsAfterFinished"); goes && d.task.ref.Kind == "Job" {
-		drift.Missing = false
-		return drift
-	}
-	if wishes.Of(d.options.Strategy, d.task.unmarked, nil).Aside {
+	if readiness.GoesByItself(d.task.Object) || wishes.Of(d.options.Strategy, d.task.unmarked, nil).Aside {
 		drift.Missing = false
 		return drift
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -57,5 +59,8 @@ func patchAfter(ctx context.Context, cluster *target.Cluster, d resources.Desire
 		return err
 	}
 	_, err = objects.Client(cluster, kind, ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, raw, metav1.PatchOptions{FieldManager: resources.FieldManager})
+	if apierrors.IsNotFound(err) && readiness.GoesByItself(d.Object) {
+		return nil
+	}
 	return objects.ObjectError("patch after deployment", ref, err)
 }

@@ -49,9 +49,10 @@ type result struct {
 	// pending is what a rehearsal leaves to be written.
 	pending *staged
 
-	// exists says that there is a live object, resource names it, and unestablished that it is a definition that others have to wait for.
-	exists, unestablished bool
-	resource              managedresource.ResourceReference
+	// exists says that there is a live object, resource names it, unestablished that it is a definition that others have to wait for, and goesByItself
+	// that it is a Job that does so.
+	exists, unestablished, goesByItself bool
+	resource                            managedresource.ResourceReference
 }
 
 // applyOne creates or updates one object. An object that is not known is created right away: most are new, and the API server
@@ -127,12 +128,14 @@ func (w *writer) update(ctx context.Context, t task) result {
 	return w.write(ctx, t, live)
 }
 
-// absent is the answer to an object that is not there: it is created, unless it asks not to be touched.
+// absent is the answer to an object that is not there: it is created, unless it asks not to be touched, or is a Job that has ended.
 func (w *writer) absent(ctx context.Context, t task, notFound error) result {
 	t.asks = wishes.Of(w.strategy, t.Object, nil)
 	switch {
 	case t.asks.Aside:
 		return result{aside: true}
+	case t.hasRun:
+		return result{}
 	case w.strategy == managedresource.UpdateStrategyApply:
 		return w.serverSide(ctx, t, nil, nil)
 	}

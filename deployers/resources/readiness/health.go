@@ -93,6 +93,20 @@ func explained(err error, why string) error {
 	return &kit.Failure{Kind: failed.Kind, Reason: failed.Reason, Err: fmt.Errorf("%w; %s", failed.Err, why)}
 }
 
+// ForgetFailedRuns takes from the records of Jobs that are not ready that they have run, when the error says that an object has failed: the next job
+// runs them again.
+func ForgetFailedRuns(records []managedresource.ManagedResourceStatus, unready []Subject, err error) {
+	var failed *kit.Failure
+	if !errors.As(err, &failed) || failed.Reason != reasonFailed {
+		return
+	}
+	for i := range records {
+		if slices.ContainsFunc(unready, func(s Subject) bool { return objects.IdentityOf(s.Resource) == objects.IdentityOf(records[i].Resource) }) {
+			records[i].Digest = ""
+		}
+	}
+}
+
 // lackIn words a verdict.
 func lackIn(ref managedresource.ResourceReference, verdict health.Verdict) (string, error) {
 	switch verdict.State {

@@ -29,10 +29,19 @@ type Subject struct {
 	Live *unstructured.Unstructured
 	// Exists says that the object was just read or written, whether it was kept or not.
 	Exists bool
+	// GoesByItself says that it is a Job that Kubernetes deletes once it has ended.
+	GoesByItself bool
 	// lack is what the object lacked when Checks.Default last read it; empty means that it has to be read.
 	lack string
 	// pods are those that told why.
 	pods []contract.Watched
+}
+
+// GoesByItself reports whether an object is a Job that Kubernetes deletes once it has ended, so that its absence says nothing.
+func GoesByItself(object *unstructured.Unstructured) bool {
+	kind := object.GroupVersionKind().GroupKind()
+	ttl, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "ttlSecondsAfterFinished")
+	return ttl != nil && kind.Group == "batch" && kind.Kind == "Job"
 }
 
 // Checks asks for the readiness of objects on the target of a session.
@@ -101,17 +110,20 @@ func (c *Checks) Default(ctx context.Context, subjects []Subject) ([]Subject, re
 // look returns a subject with what it lacks to be ready.
 func (c *Checks) look(ctx context.Context, subject Subject) (Subject, error) {
 	s := c.Session
+	seen := Subject{Resource: subject.Resource, GoesByItself: subject.GoesByItself}
 	if subject.lack != "" && s.Changed != nil && !slices.ContainsFunc(append(subject.pods, objects.Watched(s.Cluster, subject.Resource)), s.Changed) {
 		return subject, nil
 	}
 	if subject.Exists && subject.Live == nil && !c.asksMore(subject.Resource) {
-		return Subject{Resource: subject.Resource}, nil
+		return seen, nil
 	}
 	live, err := liveOf(ctx, s, subject)
 	if err != nil && !objects.IsGone(err) {
 		return subject, err
 	}
-	seen := Subject{Resource: subject.Resource}
+	if live == nil && subject.GoesByItself {
+		return seen, nil
+	}
 	lack, err := c.Health.lack(ctx, subject.Resource, live)
 	if live == nil || lack == "" && err == nil {
 		seen.lack = beginning.Of(lack, resources.MaxReason)
@@ -134,7 +146,7 @@ func (c *Checks) asksMore(ref managedresource.ResourceReference) bool {
 func unread(subjects []Subject) []Subject {
 	plain := make([]Subject, len(subjects))
 	for i, subject := range subjects {
-		plain[i].Resource = subject.Resource
+		plain[i].Resource, plain[i].GoesByItself = subject.Resource, subject.GoesByItself
 	}
 	return plain
 }
