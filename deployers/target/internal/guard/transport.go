@@ -45,9 +45,9 @@ func New(config *rest.Config, dial address.Dial, limits Limits) (http.RoundTripp
 	if err != nil {
 		return nil, err
 	}
-	return &guard{
+	return roleWait{&guard{
 		next: pool, watches: watches, unread: unread, limits: limits, site: siteOf(config.Host), prefix: pathOf(config.Host), actingAs: config.Impersonate.UserName,
-	}, nil
+	}}, nil
 }
 
 // newPool returns the connection pool of a configuration. Every address is judged when it is dialled, after names were resolved; the
