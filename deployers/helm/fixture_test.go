@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -276,7 +277,7 @@ func raw(packed []byte) config {
 func (f *fixture) push(repository, version string, files map[string]string) string {
 	f.Helper()
 	repository = f.namespace + "/" + repository
-	_, err := f.platform.Registry.PushHelmChart(f.ctx, repository, version, archive(f, version, files))
+	_, err := f.platform.Registry.PushHelmChart(f.ctx, repository, strings.ReplaceAll(version, "+", "_"), archive(f, version, files))
 	require.NoError(f, err)
 	return f.platform.Registry.Host + "/" + repository + ":" + version
 }

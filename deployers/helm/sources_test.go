@@ -135,10 +135,12 @@ func (f *fixture) ofRegistry(version string) config {
 
 func TestD10ChartOfARepositoryInARegistry(t *testing.T) {
 	f := newFixture(t)
-	for _, version := range []string{"1.0.0", "1.2.0", "2.0.0"} {
+	for _, version := range []string{"0.1.0+up3.4.5", "1.0.0", "1.2.0", "2.0.0"} {
 		f.push("hello-world", version, map[string]string{"templates/cm.yaml": configMapTemplate})
 	}
-	for wanted, want := range map[string]string{"1.0.0": "1.0.0", "1.x": "1.2.0", "*": "2.0.0"} {
+	for wanted, want := range map[string]string{
+		"1.0.0": "1.0.0", "1.x": "1.2.0", "*": "2.0.0", "0.x": "0.1.0+up3.4.5", "0.1.0": "0.1.0+up3.4.5", "0.1.0+up3.4.5": "0.1.0+up3.4.5",
+	} {
 		t.Run(wanted, func(t *testing.T) {
 			f.configure(config{"chart": f.ofRegistry(wanted)})
 			f.newJob()
@@ -149,7 +151,7 @@ func TestD10ChartOfARepositoryInARegistry(t *testing.T) {
 	f.configure(config{"chart": f.ofRegistry("3.x")})
 	f.newJob()
 	_, err := f.ensure(f.deployer())
-	require.ErrorContains(t, err, `none of its 3 tags is a version in "3.x"`)
+	require.ErrorContains(t, err, `none of its 4 tags is a version in "3.x"`)
 	assert.False(t, kit.IsUnrecoverable(err), "somebody may publish it before the time is up")
 }
 

@@ -309,6 +309,7 @@ func TestMissingVersion(t *testing.T) {
 
 func TestHighest(t *testing.T) {
 	assert.Equal(t, "1.10.0+x", highest([]string{"1.9.0", "1.10.0.build-x", "latest", "2.0.0-rc.1"}))
+	assert.Equal(t, "1.0.0+2", highest([]string{"1.0.0.build-1", "1.0.0.build-2", "1.0.0"}))
 	assert.Equal(t, "v2.0.0-rc.1", highest([]string{"1.0.0-rc.9", "v2.0.0-rc.1"}))
 	assert.Empty(t, highest([]string{"latest"}))
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 	"github.com/flux-landscaper/flux-landscaper/sources/view"
 )
@@ -136,7 +137,7 @@ func highest(tags []string) string {
 		if err != nil {
 			continue
 		}
-		if found == nil || stable(v) && !stable(found) || stable(v) == stable(found) && v.GreaterThan(found) {
+		if found == nil || stable(v) && !stable(found) || stable(v) == stable(found) && oci.IsHigher(v, found) {
 			found = v
 		}
 	}

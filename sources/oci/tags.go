@@ -59,7 +59,7 @@ func (r *registries) tags(ctx context.Context, t target) ([]string, error) {
 
 // Latest returns the tag of the repository ref ("host/repository") with the highest version in the semver range, such as
 // "1.x" or ">=1.2.0-0 <2", by the rules of Flux: tags that are no full version, with or without "v", do not count, and
-// pre-releases only if the range names one. The error is a *fault.Error: ErrInvalid for a malformed range, ErrNotFound if no
+// pre-releases only if the range names one. As no tag has a "+", its first "_" stands for it. The error is a *fault.Error: ErrInvalid for a malformed range, ErrNotFound if no
 // tag fits.
 func (c *Client) Latest(ctx context.Context, ref, versions string, credentials keychain.Credentials) (string, error) {
 	constraint, err := semver.NewConstraint(versions)
@@ -82,13 +82,22 @@ func (c *Client) Latest(ctx context.Context, ref, versions string, credentials k
 func highest(tags []string, fits *semver.Constraints) string {
 	best, bestTag := (*semver.Version)(nil), ""
 	for _, tag := range tags {
-		v, err := semver.StrictNewVersion(strings.TrimPrefix(tag, "v"))
+		v, err := semver.StrictNewVersion(strings.Replace(strings.TrimPrefix(tag, "v"), "_", "+", 1))
 		if err != nil || !fits.Check(v) {
 			continue
 		}
-		if best == nil || v.GreaterThan(best) || v.Equal(best) && tag < bestTag {
+		if best == nil || IsHigher(v, best) || !IsHigher(best, v) && tag < bestTag {
 			best, bestTag = v, tag
 		}
 	}
 	return bestTag
+}
+
+// IsHigher reports whether a is higher than b. Unlike in semver, builds of one version have an order, that of pre-releases, and are higher than the
+// version without a build: repositories hold versions that differ in nothing else.
+func IsHigher(a, b *semver.Version) bool {
+	if order := a.Compare(b); order != 0 || a.Metadata() == "" || b.Metadata() == "" {
+		return order > 0 || order == 0 && a.Metadata() != "" && b.Metadata() == ""
+	}
+	return semver.New(0, 0, 0, a.Metadata(), "").GreaterThan(semver.New(0, 0, 0, b.Metadata(), ""))
 }

@@ -74,12 +74,13 @@ func TestPagesOfTagsAreJoined(t *testing.T) {
 
 func TestLatest(t *testing.T) {
 	r := registry.Start(t, registry.Options{})
-	for _, tag := range []string{"1.0.0", "v1.10.0", "1.9.0", "2.0.0-rc.1", "2.0.0-rc.2", "latest", "3", "4.0", "0.1.0_build"} {
+	for _, tag := range []string{"1.0.0", "v1.10.0", "1.9.0", "2.0.0-rc.1", "2.0.0-rc.2", "latest", "3", "4.0", "0.1.0_build", "0.2.0", "0.2.0_up3.4.9", "0.2.0_up3.4.10", "0.3.0-rc.1_up1", "0.4.0_a_b"} {
 		r.Push(t, "shop", tag, layer("x/y", tag))
 	}
 	c := newClient(t, nil)
 	for versions, want := range map[string]string{
 		"*": "v1.10.0", "1.x": "v1.10.0", "~1.9": "1.9.0", ">=1.0.0 <1.9.0": "1.0.0", ">=2.0.0-0": "2.0.0-rc.2", "1.0.0": "1.0.0",
+		"0.1.x": "0.1.0_build", "0.1.0": "0.1.0_build", "0.x": "0.2.0_up3.4.10", "0.2.0": "0.2.0_up3.4.10", "~0.3.0-0": "0.3.0-rc.1_up1",
 	} {
 		t.Run(versions, func(t *testing.T) {
 			tag, err := c.Latest(ctx, r.Host+"/shop", versions, keychain.Credentials{})
@@ -89,7 +90,7 @@ func TestLatest(t *testing.T) {
 	}
 	_, err := c.Latest(ctx, r.Host+"/shop", ">=5", keychain.Credentials{})
 	require.ErrorIs(t, err, ErrNotFound)
-	require.ErrorContains(t, err, "none of its 9 tags")
+	require.ErrorContains(t, err, "none of its 14 tags")
 	_, err = c.Latest(ctx, r.Host+"/shop", "one", keychain.Credentials{})
 	require.ErrorIs(t, err, ErrInvalid)
 }

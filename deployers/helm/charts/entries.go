@@ -13,6 +13,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
 
 const (
@@ -90,7 +91,7 @@ func sizeOfEntries(entries map[string][]IndexEntry) int64 {
 func (i *Index) Has(chart string) bool { return len(i.entries[chart]) > 0 }
 
 // Find returns the entry of exactly the wanted version, with or without "v", else that of the highest version in the semver range that
-// wanted is, such as "1.x"; nil when there is none. Pre-releases are only in ranges that name one.
+// wanted is, such as "1.x", and of that its highest build; nil when there is none. Pre-releases are only in ranges that name one.
 func (i *Index) Find(chart, wanted string) *IndexEntry {
 	versions := i.entries[chart]
 	for at := range versions {
@@ -114,7 +115,7 @@ func highest(versions []IndexEntry, fits *semver.Constraints) *IndexEntry {
 		if err != nil || len(versions[at].URLs) == 0 || !fits.Check(version) {
 			continue
 		}
-		if best == nil || version.GreaterThan(bestVersion) {
+		if best == nil || oci.IsHigher(version, bestVersion) {
 			best, bestVersion = &versions[at], version
 		}
 	}

@@ -30,10 +30,13 @@ func TestD10RangesOfVersions(t *testing.T) {
   - {version: 1.11.0, urls: []}
   - {version: nonsense, urls: [nonsense.tgz]}
   - {version: 0.9.0, urls: [0.9.0.tgz]}
+  - {version: 0.8.0+up3.4.9, urls: [a.tgz]}
+  - {version: 0.8.0+up3.4.10, urls: [b.tgz]}
 `)
 	for wanted, want := range map[string]string{
 		"1.2.0": "v1.2.0", "v1.10.0": "1.10.0", "nonsense": "nonsense",
 		"1.x": "1.10.0", "^1.2": "1.10.0", "~1.2": "v1.2.0", "*": "1.10.0", ">=1.0.0-0": "2.0.0-rc.1", "<1": "0.9.0",
+		"0.8.0": "0.8.0+up3.4.10", "~0.8": "0.8.0+up3.4.10", "0.8.0+up3.4.9": "0.8.0+up3.4.9",
 		"2.x": "", "1.11.0": "", "1.3.0": "", "not a range": "",
 	} {
 		t.Run(wanted, func(t *testing.T) {

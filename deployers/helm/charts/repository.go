@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -23,6 +24,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
 
 const (
@@ -75,11 +77,22 @@ func (f *Finder) fromRepository(ctx context.Context, item *contract.Item, reposi
 	return chart, err
 }
 
-// fromOCIRepository returns the chart at path ("host/repository") of a registry, in the version that is its tag or the highest in a range.
+// fromOCIRepository returns the chart at path ("host/repository") of a registry, in the version that is its tag or the highest in a range. A version
+// that is no tag is found in another build, as in an index.
 func (f *Finder) fromOCIRepository(ctx context.Context, item *contract.Item, path, version string, want digest.Digest) (*engine.Chart, error) {
-	if IsVersion(version) {
-		return f.pull(ctx, item, repositoryField, path+":"+tagOf(version), want)
+	if !IsVersion(version) {
+		return f.latest(ctx, item, path, version, want)
 	}
+	chart, err := f.pull(ctx, item, repositoryField, path+":"+tagOf(version), want)
+	if errors.Is(err, oci.ErrNotFound) && !strings.Contains(version, "+") {
+		if built, missing := f.latest(ctx, item, path, version, want); missing == nil {
+			return built, nil
+		}
+	}
+	return chart, err
+}
+
+func (f *Finder) latest(ctx context.Context, item *contract.Item, path, versions string, want digest.Digest) (*engine.Chart, error) {
 	if f.access.Registries == nil {
 		return nil, noRegistries(repositoryField)
 	}
@@ -87,7 +100,7 @@ func (f *Finder) fromOCIRepository(ctx context.Context, item *contract.Item, pat
 	if err != nil {
 		return nil, err
 	}
-	tag, err := f.access.Registries.Latest(ctx, path, version, credentials)
+	tag, err := f.access.Registries.Latest(ctx, path, versions, credentials)
 	if err != nil {
 		return nil, registryProblem(repositoryField, err)
 	}
