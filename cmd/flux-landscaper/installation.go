@@ -11,8 +11,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/spf13/cobra"
 	"github.com/xlab/treeprint"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -112,7 +114,7 @@ func inspectCommand() *cobra.Command {
 		Use: "inspect [NAME]", Aliases: []string{"status", "tree"}, Args: cobra.MaximumNArgs(1),
 		Short: "Show Installations with all below them as trees, and why they failed",
 		Long: "Show an Installation, or all root Installations of the namespace, with sub-installations, Executions and DeployItems, the phase of each\n" +
-			"and its last error. \"outdated\" are those that have not yet the job of their root.",
+			"and its last error, or why it is not ready. \"outdated\" are those that have not yet the job of their root.",
 		Example: "  flux-landscaper installation inspect -n team\n" +
 			"  flux-landscaper installation inspect shop -n team --failed",
 		RunE: func(cmd *cobra.Command, args []string) error { return f.inspect(cmd, args) },
@@ -297,22 +299,27 @@ func outdated(job *v1alpha1.JobStatus, root string) string {
 	return ""
 }
 
+// hasFailed reports whether the last job failed, or what it made is lost or broken since.
 func hasFailed(job *v1alpha1.JobStatus) bool {
-	return job.Phase == v1alpha1.PhaseFailed || job.Phase == v1alpha1.PhaseDeleteFailed
+	return job.Phase.IsFailed() || job.Phase == v1alpha1.PhaseSucceeded && apimeta.IsStatusConditionFalse(job.Conditions, meta.ReadyCondition)
 }
 
-// line shows an object with its phase, and below that its last error.
+// line shows an object with its phase, and below that its last error, else why it is not ready.
 func line(kind, name string, job *v1alpha1.JobStatus, more string) string {
 	mark := "🏗️"
 	switch {
-	case job.Phase == v1alpha1.PhaseSucceeded:
-		mark = "✅"
 	case hasFailed(job):
 		mark = "❌"
+	case job.Phase == v1alpha1.PhaseSucceeded:
+		mark = "✅"
 	}
 	out := fmt.Sprintf("[%s %s] %s %s%s", mark, cmp.Or(string(job.Phase), "-"), kind, name, more)
-	if job.LastError != nil && job.Phase != v1alpha1.PhaseSucceeded {
+	ready := apimeta.FindStatusCondition(job.Conditions, meta.ReadyCondition)
+	switch {
+	case job.LastError != nil && job.Phase != v1alpha1.PhaseSucceeded:
 		out += "\nLast error: " + strings.Join(strings.Fields(job.LastError.Message), " ")
+	case ready != nil && ready.Status == metav1.ConditionFalse:
+		out += "\nNot ready: " + ready.Reason + ": " + strings.Join(strings.Fields(ready.Message), " ")
 	}
 	return out
 }

@@ -72,6 +72,10 @@ func TestC33InspectShowsTheTree(t *testing.T) {
 	}}
 	e.put(item, execution, failed)
 
+	lost := job(v1alpha1.PhaseSucceeded, "1")
+	lost.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse, Reason: "ChildLost", Message: "its child\nis gone", LastTransitionTime: metav1.Now()}}
+	e.put(installation("third"), root, lost)
+
 	assert.Equal(t, `[🏗️ Progressing] Installation root
 ├── [❌ Failed] Installation first
 │   Last error: no route to host
@@ -79,10 +83,14 @@ func TestC33InspectShowsTheTree(t *testing.T) {
 │       Last error: no route to host
 │       └── [❌ Failed] DeployItem web
 │           Last error: no route to host
-└── [✅ Succeeded] Installation second (outdated)
+├── [✅ Succeeded] Installation second (outdated)
+└── [❌ Succeeded] Installation third
+    Not ready: ChildLost: its child is gone
 `, p.must(append(at, "installation", "inspect")...))
 	assert.Contains(t, p.must(append(at, "inst", "inspect", "-o", "wide")...), "DeployItem web landscaper.gardener.cloud/helm → production")
-	assert.NotContains(t, p.must(append(at, "i", "status", "root", "--failed")...), "second")
+	onlyFailed := p.must(append(at, "i", "status", "root", "--failed")...)
+	assert.NotContains(t, onlyFailed, "second")
+	assert.Contains(t, onlyFailed, "third")
 	assert.Contains(t, p.must(append(at, "i", "inspect", "first", "-A", "-o", "json")...), `"deployItem": {`)
 	assert.Contains(t, p.must(append(at, "i", "inspect", "-A")...), "Installation default/root")
 	assert.Contains(t, p.fail(append(at, "i", "inspect", "none")...), "there is no Installation none in namespace default")
