@@ -19,6 +19,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/publishing/ocm"
 	"github.com/flux-landscaper/flux-landscaper/publishing/simulation"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/view"
 )
 
 // What blueprint render prints.
@@ -71,7 +72,7 @@ func renderCommand() *cobra.Command {
 	flags.StringVar(&f.component, "component", "", "The component version of the Installation: NAME[:VERSION] with --repository, or REPOSITORY//NAME[:VERSION].")
 	flags.StringVar(&f.repository, "repository", "", "The repository, as oci://host/path, or a CTF or component archive: a directory, .tar or .tgz.")
 	flags.StringVarP(&f.descriptor, "component-descriptor", "c", "", "A file with the component descriptor instead.")
-	flags.StringArrayVarP(&f.descriptors, "additional-component-descriptor", "a", nil, "A file with a component descriptor that the first one refers to.")
+	flags.StringArrayVarP(&f.descriptors, "additional-component-descriptor", "a", nil, "A file with component descriptors that the first one refers to. Others may be missing as long as no template asks for them.")
 	flags.StringVarP(&f.namespace, "namespace", "n", "default", "The namespace that the Installation would have.")
 	flags.StringVarP(&f.exports, "export-templates", "e", "", "A YAML file with GoTemplates for what deploy items and Installations export.")
 	flags.StringVarP(&f.output, "output", "o", "yaml", "How to print the result: yaml or json.")
@@ -105,21 +106,37 @@ func (f *renderFlags) render(cmd *cobra.Command, args []string) error {
 			if options.Component, err = reader.Component(cmd.Context(), key); err != nil {
 				return err
 			}
+			for _, key := range options.Component.Closed.Missing {
+				printAction(cmd, "going on without the descriptor of component %s", key)
+			}
 		}
 		if f.exports != "" {
 			steps, err := f.tree(cmd, root.FS(), options)
 			if err != nil {
-				return err
+				return withMissing(err, options.Component)
 			}
 			return f.show(cmd, part, steps, steps)
 		}
 		result, err := simulation.Render(cmd.Context(), root.FS(), options)
 		if err != nil {
-			return err
+			return withMissing(err, options.Component)
 		}
 		only := []simulation.Step{{Result: *result}}
 		return f.show(cmd, part, only, &only[0].Result)
 	})
+}
+
+// withMissing says how to give a component descriptor that was needed and is not there.
+func withMissing(err error, component *view.Component) error {
+	if component == nil {
+		return err
+	}
+	for _, key := range component.Closed.Missing {
+		if strings.Contains(err.Error(), key.String()) {
+			return fmt.Errorf("the descriptor of component %s is missing, give it with --additional-component-descriptor (-a): %w", key, err)
+		}
+	}
+	return err
 }
 
 // tree renders the blueprint with those of its sub-installations.

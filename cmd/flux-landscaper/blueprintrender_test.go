@@ -6,6 +6,7 @@ package main
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -82,6 +83,24 @@ func TestC34RenderWithoutACluster(t *testing.T) {
 	assert.Equal(t, []string{"deployitems/web.yaml", "subinstallations/below.yaml"}, slices.Sorted(maps.Keys(written)))
 	p.must(append(command, "-w", "out")...)
 	assert.Equal(t, written, p.read("out"))
+}
+
+func TestRenderReadsAllDescriptorsOfAFile(t *testing.T) {
+	p := start(t)
+	p.write("shop/blueprint.yaml", charted, "shop/execution.yaml", execution, "values.yaml", importValues, "shop.yaml", "---"+shopDescriptor,
+		"others.yaml", "# others\n---"+strings.Replace(baseDescriptor, "example.com/base", "example.com/other", 1)+"---"+baseDescriptor+"---\n")
+	assert.Contains(t, p.must("blueprint", "render", "shop", "-f", "values.yaml", "-c", "shop.yaml", "-a", "others.yaml"), "# deployitems/web")
+}
+
+func TestRenderNeedsOnlyDescriptorsThatTemplatesAskFor(t *testing.T) {
+	p := start(t)
+	p.write("shop/blueprint.yaml", charted, "shop/execution.yaml", execution, "values.yaml", importValues, "shop.yaml", shopDescriptor)
+	at := []string{"blueprint", "render", "shop", "-f", "values.yaml", "-c", "shop.yaml"}
+	assert.Contains(t, p.fail(at...), "the descriptor of component example.com/base:2.0.0 is missing, give it with --additional-component-descriptor (-a)")
+	p.write("shop/execution.yaml", "deployItems: []")
+	assert.Contains(t, p.must(at...), "# subinstallations/below")
+	p.write("shop/execution.yaml", `{{ $base := getComponent .cd "name" "base" }}`)
+	assert.Contains(t, p.fail(at...), "the descriptor of component example.com/base:2.0.0 is missing")
 }
 
 // TestC34RenderOfAComponentVersion takes the component from where it was written to.

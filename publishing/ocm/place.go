@@ -4,13 +4,19 @@
 package ocm
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 )
@@ -23,6 +29,8 @@ type Place struct {
 	Root string
 	// registry is set for registries.
 	registry *component.OCIRegistry
+	// partial means that components need not have all that they refer to.
+	partial bool
 }
 
 // ParsePlace reads a repository: oci://host/path, host/path, http://host/path for one without TLS, or the directory, .tar or .tgz of a CTF
@@ -82,22 +90,49 @@ func registryPlace(written string) (*Place, error) {
 	return &Place{Spec: spec, registry: &component.OCIRegistry{BaseURL: host, SubPath: path, Mapping: component.MappingURLPath}}, nil
 }
 
-// DescriptorPlace returns a repository of component descriptors as they stand in files, and the name of the first one.
+// DescriptorPlace returns a repository of component descriptors as they stand in the documents of files, and the name of the first one. What they
+// refer to may be missing.
 func DescriptorPlace(texts ...[]byte) (*Place, component.Key, error) {
 	var first component.Key
 	files := map[string]any{}
-	for i, text := range texts {
-		d, err := component.Decode(text)
+	for _, text := range texts {
+		documents, err := split(text)
 		if err != nil {
 			return nil, first, err
 		}
-		if i == 0 {
-			first = d.Key()
+		for _, document := range documents {
+			d, err := component.Decode(document)
+			if err != nil {
+				return nil, first, err
+			}
+			if len(files) == 0 {
+				first = d.Key()
+			}
+			files[fmt.Sprintf("%d.yaml", len(files))] = string(document)
 		}
-		files[fmt.Sprintf("%d.yaml", i)] = string(text)
 	}
 	spec, err := component.NewTyped(map[string]any{"type": "inline", "fileSystem": files})
-	return &Place{Spec: spec}, first, err
+	return &Place{Spec: spec, partial: true}, first, err
+}
+
+// split returns the documents of a text that are not empty; the text itself where all are.
+func split(text []byte) ([][]byte, error) {
+	var out [][]byte
+	for reader := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text))); ; {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) && out == nil {
+			return [][]byte{text}, nil
+		}
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the component descriptor is not YAML: %w", err)
+		}
+		if plain, err := foreign.ToJSON(document); err != nil || string(plain) != "null" {
+			out = append(out, document)
+		}
+	}
 }
 
 // Reference returns the OCI reference of a component version; it fails for directories.

@@ -58,7 +58,7 @@ func openSession(r publishing.Registry, place *Place, workspace *pack.Workspace)
 	if err != nil {
 		return nil, err
 	}
-	scope := repository.Scope{Namespace: "default", Repository: &v1alpha1.AnyJSON{RawMessage: place.Spec.Raw}}
+	scope := repository.Scope{Namespace: "default", Repository: &v1alpha1.AnyJSON{RawMessage: place.Spec.Raw}, Partial: place.partial}
 	if len(r.DockerConfig) > 0 {
 		secrets := map[string]map[string][]byte{"registry-config": {".dockerconfigjson": r.DockerConfig}}
 		if scope.Rights, err = repository.ParseRights(secrets, nil); err != nil {

@@ -6,6 +6,7 @@ package component
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,6 +51,8 @@ type Limits struct {
 	Depth int
 	// Bytes is how much memory all descriptors may take together; MaxWeight by default.
 	Bytes int
+	// Partial leaves out component versions that are not found.
+	Partial bool
 }
 
 // MaxWeight is how many bytes of memory the descriptors of one component and of all behind it may take.
@@ -72,6 +75,8 @@ type Closed struct {
 	Root *Descriptor
 	// Descriptors are Root and all components behind it, each once, nearer ones first, in the order of the references.
 	Descriptors []*Descriptor
+	// Missing are component versions that were left out, see Limits.Partial.
+	Missing []Key
 
 	// requested holds the descriptors by the key that a reference has, own by the key that the descriptor itself has. They differ
 	// where overwrites are in place.
@@ -167,6 +172,10 @@ func (w *walk) resolve(ctx context.Context, level []*visit) error {
 		return err
 	}
 	for _, v := range level {
+		if v.found == nil {
+			w.closed.Missing = append(w.closed.Missing, v.ref.Key())
+			continue
+		}
 		w.add(v)
 	}
 	return nil
@@ -179,6 +188,9 @@ func (w *walk) visit(ctx context.Context, v *visit) error {
 	found, err := w.resolver.Resolve(ctx, v.ref.Key(), Hint{From: v.from.found, Reference: v.ref})
 	if err == nil && found == nil {
 		err = ErrNotFound
+	}
+	if w.limits.Partial && errors.Is(err, ErrNotFound) {
+		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("component %s cannot be resolved: %w", v.way(), err)

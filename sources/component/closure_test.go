@@ -94,6 +94,13 @@ func TestClosureNamesTheWayToAFailure(t *testing.T) {
 	assert.ErrorContains(t, err, "component example.com/root:1.0.0 → example.com/a:1.0.0 → example.com/b:1.0.0 cannot be resolved")
 }
 
+func TestAPartialClosureLeavesOutWhatIsMissing(t *testing.T) {
+	closed, err := component.Closure(t.Context(), refersTo("root", "a", "x"), newCatalog(refersTo("a", "y")), component.Limits{Partial: true})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"root", "a"}, namesIn(closed))
+	assert.Equal(t, []component.Key{key("x"), key("y")}, closed.Missing)
+}
+
 func TestClosureTakesNothingForNotFound(t *testing.T) {
 	nothing := component.ResolverFunc(func(context.Context, component.Key, component.Hint) (*component.Descriptor, error) { return nil, nil })
 	_, err := component.Closure(t.Context(), refersTo("root", "a"), nothing, component.Limits{})

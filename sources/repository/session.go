@@ -25,6 +25,8 @@ type Scope struct {
 	Overwrites []v1alpha1.ComponentVersionOverwrite
 	// RequireVerified refuses Flux sources that Flux has not verified.
 	RequireVerified bool
+	// Partial leaves out of closures what is not found.
+	Partial bool
 }
 
 // Session looks up component versions and content for one Scope. It remembers where each component version was found. It
@@ -78,7 +80,7 @@ func (s *Session) Weight() (own int64, shared []memory.Piece) {
 func (s *Session) Closure(ctx context.Context, root *component.Descriptor) (*component.Closed, error) {
 	defer s.overwrites.Forget() // sessions are kept, and closures are made once
 	resolver := s.overwrites.Wrap(s.known.start(), component.ResolverFunc(s.resolve))
-	closed, err := component.Closure(s.own(ctx), root, resolver, component.Limits{})
+	closed, err := component.Closure(s.own(ctx), root, resolver, component.Limits{Partial: s.scope.Partial})
 	var found *lookupError
 	if err == nil || errors.As(err, &found) || ctx.Err() != nil {
 		return closed, err
