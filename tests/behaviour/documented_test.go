@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
@@ -90,4 +91,33 @@ func TestDocumentedKustomizations(t *testing.T) {
 		require.NoError(t, s.AwaitReady(s.Ctx, found))
 		s.requireValue("late", "1")
 	})
+}
+
+// TestAFixDoesNotWaitForABrokenRevision has the Kustomization of the page, which would wait for five minutes.
+func TestAFixDoesNotWaitForABrokenRevision(t *testing.T) {
+	t.Parallel()
+	s, kustomization, _, _ := documented(t)
+	_, _, found := strings.Cut(kustomization, "timeout: 5m")
+	require.True(t, found)
+	kustomization = regexp.MustCompile(`(?s)  dependsOn:.*?(  interval:)`).ReplaceAllString(kustomization, "$1")
+	commit := func(target string) {
+		_, err := s.repo.Commit(s.Ctx, "Use the Target "+target, map[string][]byte{
+			"landscape/one.yaml": []byte(strings.Replace(leaf{name: "one", value: "1", target: target, annotations: follows()}.String(),
+				"  name: one\n", "  name: one\n  namespace: "+s.Namespace+"\n", 1)),
+		})
+		require.NoError(t, err)
+	}
+	commit("misspelled")
+	s.apply(kustomization)
+	shop := &kustomizev1.Kustomization{ObjectMeta: s.Named("shop")}
+	require.NoError(t, s.Await(s.Ctx, shop, func() bool {
+		return strings.Contains(conditions.GetMessage(shop, meta.ReconcilingCondition), "health checks")
+	}))
+
+	begun := time.Now()
+	commit("cluster")
+
+	require.NoError(t, s.AwaitReady(s.Ctx, shop))
+	require.Less(t, time.Since(begun), 4*time.Minute, "the broken revision has not had its timeout")
+	s.requireValue("one", "1")
 }

@@ -117,7 +117,9 @@ func (f fluxControllers) startKustomize(ctx context.Context) error {
 		ports:     2,
 		env:       env,
 		args: func(addresses []string) ([]string, error) {
-			return append(append(fluxArgs(addresses), "--requeue-dependency=5s"), f.cluster.options.KustomizeControllerArgs...), nil
+			// A fix does not wait for a broken revision, as docs/quick-start.md has it.
+			own := []string{"--requeue-dependency=5s", "--feature-gates=CancelHealthCheckOnNewRevision=true"}
+			return append(append(fluxArgs(addresses), own...), f.cluster.options.KustomizeControllerArgs...), nil
 		},
 		ready: func(addresses []string) probe { return answers(f.cluster.http, "http://"+addresses[1]+"/readyz") },
 	})

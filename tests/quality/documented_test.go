@@ -310,3 +310,21 @@ func TestDocumentedPartsBuild(t *testing.T) {
 		})
 	}
 }
+
+// The landscape of the demo is synced with the times that docs/flux.md recommends, by a Flux that is set up as the quick start says.
+func TestTheDemoFollowsThePages(t *testing.T) {
+	var page, demo kustomizev1.Kustomization
+	require.NoError(t, yaml.Unmarshal([]byte(exampleAfter(t, "docs/flux.md", "# Living with Flux", "yaml")), &page))
+	parts := documents(string(content(t, "config/samples/landscape/sync.yaml")))
+	require.NoError(t, yaml.Unmarshal([]byte(parts[len(parts)-1]), &demo))
+	for _, one := range []*kustomizev1.Kustomization{&page, &demo} {
+		require.Equal(t, kustomizev1.KustomizationKind, one.Kind)
+	}
+	assert.Equal(t, page.Spec.Interval, demo.Spec.Interval)
+	assert.Equal(t, page.Spec.RetryInterval, demo.Spec.RetryInterval)
+	assert.Equal(t, page.Spec.Timeout, demo.Spec.Timeout)
+	assert.Equal(t, page.Spec.Wait, demo.Spec.Wait)
+	const gate = "--feature-gates=CancelHealthCheckOnNewRevision=true"
+	assert.Contains(t, exampleAfter(t, "docs/quick-start.md", "In the same commit", "yaml"), gate)
+	assert.Contains(t, string(content(t, "tests/platform/flux.go")), gate)
+}
