@@ -125,7 +125,8 @@ type BlueprintDefinition struct {
 	// sourceRef names the Flux source whose artifact holds the blueprint.
 	// +optional
 	SourceReference *SourceReference `json:"sourceRef,omitempty"`
-	// path of the directory of the blueprint inside the artifact of sourceRef, for example ./blueprints/web. Default: its root.
+	// path of the directory of the blueprint inside the artifact of sourceRef, or inside what ref or inline hold, for example ./blueprints/web. Default:
+	// its root.
 	// +optional
 	Path string `json:"path,omitempty"`
 }

@@ -150,4 +150,17 @@ type InstallationTemplateBlueprint struct {
 	Ref string `json:"ref,omitempty"`
 	// Filesystem is a blueprint in place; see Inline.
 	Filesystem v1alpha1.AnyJSON `json:"filesystem,omitempty"`
+	// Path is a folder of the artifact that the parent's blueprint comes from, beginning at the folder of that; see Beside.
+	Path string `json:"path,omitempty"`
+}
+
+// Given returns how many of the fields are set.
+func (b *InstallationTemplateBlueprint) Given() int {
+	given := 0
+	for _, set := range []bool{b.Ref != "", len(b.Filesystem.RawMessage) > 0, b.Path != ""} {
+		if set {
+			given++
+		}
+	}
+	return given
 }

@@ -351,7 +351,7 @@ func TestSubinstallationsRefuse(t *testing.T) {
 		{"twice", `[{name: a, ` + ref + `}, {name: a, ` + ref + `}]`, `another sub-installation named "a"`},
 		{"long", `[{name: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, ` + ref + `}]`, "longer than 52"},
 		{"label", `[{name: "a b", ` + ref + `}]`, "not a valid label value"},
-		{"no blueprint", `[{name: a}]`, "exactly one of blueprint.ref and blueprint.filesystem"},
+		{"no blueprint", `[{name: a}]`, "exactly one of blueprint.ref, blueprint.filesystem and blueprint.path"},
 		{"secret", `[{name: a, ` + ref + `, imports: {data: [{name: x, secretRef: {name: s}}]}}]`, `data import "x" must have a dataRef`},
 		{"unknown data", `[{name: a, ` + ref + `, imports: {data: [{name: x, dataRef: nope}]}}]`, `"nope" is neither an import of type data`},
 		{"data from target", `[{name: a, ` + ref + `, imports: {data: [{name: x, dataRef: cluster}]}}]`, `"cluster" is neither an import of type data`},

@@ -75,9 +75,8 @@ func checkTemplate(t *model.InstallationTemplate) error {
 	if problems := validation.IsValidLabelValue(t.Name); len(problems) > 0 {
 		return fmt.Errorf("its name is not a valid label value: %s", strings.Join(problems, "; "))
 	}
-	hasRef, hasFiles := t.Blueprint.Ref != "", len(t.Blueprint.Filesystem.RawMessage) > 0
-	if hasRef == hasFiles {
-		return errors.New("exactly one of blueprint.ref and blueprint.filesystem must be given")
+	if t.Blueprint.Given() != 1 {
+		return errors.New("exactly one of blueprint.ref, blueprint.filesystem and blueprint.path must be given")
 	}
 	return nil
 }

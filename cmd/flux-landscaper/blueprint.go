@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/publishing"
@@ -27,7 +29,7 @@ func blueprintCommand() *cobra.Command {
 }
 
 func validateCommand() *cobra.Command {
-	var output string
+	var output, around string
 	var set []string
 	cmd := &cobra.Command{
 		Use:   "validate DIR",
@@ -45,12 +47,59 @@ func validateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return validate(cmd, args[0], output, lint.Options{Values: values})
+			options := lint.Options{Values: values}
+			artifact, folder, err := openArtifact(args[0], around)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = artifact.Close() }()
+			options.Artifact, options.Folder = artifact.FS(), folder
+			return validate(cmd, args[0], output, options)
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "How to print the result: text or json.")
 	cmd.Flags().StringArrayVar(&set, "set", nil, "name=value of a data import, with a value in YAML, to check against its schema.")
+	bindArtifact(cmd.Flags(), &around)
 	return cmd
+}
+
+func bindArtifact(flags *pflag.FlagSet, around *string) {
+	flags.StringVar(around, "artifact", "", "The directory that the artifact with the blueprint is made of: paths of sub-installations do not leave it.\n"+
+		"By default the Git repository around DIR, else the directory above it.")
+}
+
+// openArtifact opens the directory around a blueprint that its sub-installations may name folders of, and tells the folder of the blueprint in it.
+func openArtifact(dir, around string) (*os.Root, string, error) {
+	own, err := realPath(dir)
+	if err != nil {
+		return nil, "", fmt.Errorf("directory %s cannot be opened: %w", dir, err)
+	}
+	artifact := filepath.Dir(own)
+	for at := own; around == "" && filepath.Dir(at) != at; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
+			artifact = at
+			break
+		}
+	}
+	if around != "" {
+		if artifact, err = realPath(around); err != nil {
+			return nil, "", fmt.Errorf("--artifact: directory %s cannot be opened: %w", around, err)
+		}
+	}
+	folder, err := filepath.Rel(artifact, own)
+	if err != nil || !filepath.IsLocal(folder) {
+		return nil, "", fmt.Errorf("--artifact: the blueprint in %s does not lie in %s; name a directory around it", dir, around)
+	}
+	root, err := os.OpenRoot(artifact)
+	return root, filepath.ToSlash(folder), err
+}
+
+func realPath(dir string) (string, error) {
+	absolute, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(absolute)
 }
 
 // parseValues reads name=value pairs.

@@ -46,6 +46,7 @@ type renderFlags struct {
 	descriptor  string
 	descriptors []string
 	namespace   string
+	artifact    string
 	exports     string
 	output      string
 	dir         string
@@ -74,6 +75,7 @@ func renderCommand() *cobra.Command {
 	flags.StringVarP(&f.descriptor, "component-descriptor", "c", "", "A file with the component descriptor instead.")
 	flags.StringArrayVarP(&f.descriptors, "additional-component-descriptor", "a", nil, "A file with component descriptors that the first one refers to. Others may be missing as long as no template asks for them.")
 	flags.StringVarP(&f.namespace, "namespace", "n", "default", "The namespace that the Installation would have.")
+	bindArtifact(flags, &f.artifact)
 	flags.StringVarP(&f.exports, "export-templates", "e", "", "A YAML file with GoTemplates for what deploy items and Installations export.")
 	flags.StringVarP(&f.output, "output", "o", "yaml", "How to print the result: yaml or json.")
 	flags.StringVarP(&f.dir, "write", "w", "", "A directory to write to instead, one file for each deploy item and sub-installation.")
@@ -101,6 +103,12 @@ func (f *renderFlags) render(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("directory %s cannot be opened: %w", args[0], err)
 	}
 	defer func() { _ = root.Close() }()
+	artifact, folder, err := openArtifact(args[0], f.artifact)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = artifact.Close() }()
+	options.Artifact, options.Folder = artifact.FS(), folder
 	return f.withComponent(cmd, func(reader *ocm.Reader, key component.Key) error {
 		if reader != nil {
 			if options.Component, err = reader.Component(cmd.Context(), key); err != nil {

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -193,4 +194,23 @@ func TestRenderRefuses(t *testing.T) {
 			assert.Contains(t, p.fail(append([]string{"blueprint", "render"}, test.args...)...), test.want)
 		})
 	}
+}
+
+// A sub-installation may be a folder of the artifact: by default the Git repository around the blueprint, else the directory above it.
+func TestSubinstallationsInFoldersOfTheArtifact(t *testing.T) {
+	p := start(t)
+	const sub = "apiVersion: landscaper.gardener.cloud/v1alpha1\nkind: Blueprint\nsubinstallations:\n- {name: db, blueprint: {path: %s}}\n"
+	const item = "apiVersion: landscaper.gardener.cloud/v1alpha1\nkind: Blueprint\ndeployExecutions:\n- {name: default, type: GoTemplate, template: 'deployItems: [{name: item, type: x, config: {}}]'}\n"
+	p.write("repo/.git/HEAD", "", "repo/blueprints/shop/blueprint.yaml", fmt.Sprintf(sub, "../../data/db"), "repo/data/db/blueprint.yaml", item,
+		"plain/shop/blueprint.yaml", fmt.Sprintf(sub, "../db"), "plain/db/blueprint.yaml", item,
+		"plain/out/blueprint.yaml", fmt.Sprintf(sub, "../../repo/data/db"), "exports.yaml", "{}")
+	for _, dir := range []string{"repo/blueprints/shop", "plain/shop"} {
+		p.must("blueprint", "validate", dir)
+		assert.Contains(t, p.must("blueprint", "render", dir, "-e", "exports.yaml"), "# root/db/deployitems/item")
+	}
+	assert.Contains(t, p.fail("blueprint", "validate", "plain/out"), "leads out of the artifact")
+	assert.Contains(t, p.fail("blueprint", "render", "plain/out", "-e", "exports.yaml"), "leads out of the artifact")
+	p.must("blueprint", "validate", "plain/out", "--artifact", ".")
+	assert.Contains(t, p.fail("blueprint", "validate", "plain/out", "--artifact", "repo"), "does not lie in repo")
+	assert.Contains(t, p.fail("blueprint", "push", "oci://localhost:1/x:1", "-f", "plain/shop", "--source", "x", "--revision", "x"), "leads out of the artifact")
 }

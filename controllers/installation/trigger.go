@@ -101,7 +101,25 @@ func (r *Reconciler) asks(ctx context.Context, s *reconciliation, cause jobs.Cau
 	case jobs.OtherContext:
 		return r.changedContext(ctx, inst)
 	}
-	return r.Inputs.ChangedSource(ctx, inst)
+	if reason, err := r.Inputs.ChangedSource(ctx, inst); reason != "" || err != nil {
+		return reason, err
+	}
+	return r.changedFolder(ctx, inst)
+}
+
+// changedFolder tells which sub-installation at any depth takes its blueprint from a folder that has other content now. Only their root starts a
+// job for it.
+func (r *Reconciler) changedFolder(ctx context.Context, inst *v1alpha1.Installation) (reason string, err error) {
+	if inst.Spec.Blueprint.SourceReference == nil {
+		return "", nil
+	}
+	err = r.children.Below(ctx, inst, func(child *v1alpha1.Installation) (further bool, err error) {
+		if reason == "" && child.Spec.Blueprint.SourceReference != nil {
+			reason, err = r.Inputs.ChangedFolder(ctx, inst, child)
+		}
+		return reason == "", err
+	})
+	return reason, err
 }
 
 // showPending shows that a changed spec is not applied, and takes that back when it is none any more.

@@ -25,6 +25,9 @@ import (
 type Options struct {
 	// Values of data imports by name, JSON-like data, to check against their schemas.
 	Values map[string]any
+	// Artifact holds the blueprint in Folder, and those that sub-installations name by a path; nil where there are no others.
+	Artifact fs.FS
+	Folder   string
 }
 
 // maxNesting is how many blueprints may lie in each other in place.
@@ -33,7 +36,11 @@ const maxNesting = 16
 // Blueprint checks the blueprint at the root of files. An error means that the check itself could not be done; what is wrong with the
 // blueprint is in the report.
 func Blueprint(ctx context.Context, files fs.FS, options Options) (*Report, error) {
-	c := &checker{ctx: ctx, files: files, report: &Report{Findings: []Finding{}}, seen: map[string]bool{}}
+	c := &checker{ctx: ctx, files: files, artifact: options.Artifact, folder: options.Folder, report: &Report{Findings: []Finding{}}, seen: map[string]bool{}}
+	if c.artifact == nil {
+		c.artifact, c.folder = files, "."
+	}
+	c.checked = map[string]bool{}
 	c.run(options)
 	c.report.sort()
 	return c.report, ctx.Err()
@@ -43,6 +50,12 @@ func Blueprint(ctx context.Context, files fs.FS, options Options) (*Report, erro
 type checker struct {
 	ctx   context.Context
 	files fs.FS
+	// artifact is what the files are a folder of. Around are the folders of the blueprints that this one is a sub-installation of, by a path, and
+	// checked are the folders that are checked already.
+	artifact fs.FS
+	folder   string
+	around   []string
+	checked  map[string]bool
 	// prefix leads to a blueprint that is written in place inside another one.
 	prefix    string
 	nesting   int

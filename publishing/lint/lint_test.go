@@ -205,3 +205,33 @@ func TestDocumentedBlueprints(t *testing.T) {
 	}
 	assert.GreaterOrEqual(t, count, 3)
 }
+
+// A sub-installation may be the blueprint in a folder of the same artifact.
+func TestFoldersOfTheArtifact(t *testing.T) {
+	sub := func(path string) string {
+		return head + "subinstallations:\n- name: db\n  blueprint: {path: " + path + "}\n"
+	}
+	for name, test := range map[string]struct {
+		shop, db string
+		want     []string
+	}{
+		"sound":               {sub("../db"), head, nil},
+		"broken blueprint":    {sub("../db"), head + "imports: 7\n", []string{"../db/blueprint.yaml:3: field imports is a value of type number"}},
+		"no folder":           {sub("../dv"), head, []string{`blueprint.yaml:5: subinstallations[0].blueprint.path: path "blueprints/dv" is no folder of the artifact`}},
+		"out of the artifact": {sub("../../../db"), head, []string{"subinstallations[0].blueprint.path: path \"../../../db\" leads out of the artifact"}},
+		"in a circle":         {sub("../db"), sub("../shop"), []string{"../db/blueprint.yaml:5: subinstallations[0].blueprint.path: the blueprint in blueprints/shop is a sub-installation of itself"}},
+		"two ways":            {sub("../db, ref: cd://resources/x"), head, []string{"more than one of ref, filesystem and path is given"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			artifact := fstest.MapFS{"blueprints/shop/blueprint.yaml": {Data: []byte(test.shop)}, "blueprints/db/blueprint.yaml": {Data: []byte(test.db)}}
+			files, err := artifact.Sub("blueprints/shop")
+			require.NoError(t, err)
+			report, err := Blueprint(t.Context(), files, Options{Artifact: artifact, Folder: "blueprints/shop"})
+			require.NoError(t, err)
+			require.Len(t, report.Findings, len(test.want), report.Findings)
+			for i, want := range test.want {
+				assert.Contains(t, report.Findings[i].String(), want)
+			}
+		})
+	}
+}

@@ -60,15 +60,17 @@ func (c *checker) installationTemplate(at, file string, d *document, field strin
 		c.add(Error, file, d.line(field+name), field+name, format, args...)
 		return false
 	}
-	inPlace := len(t.Blueprint.Filesystem.RawMessage) > 0
+	given := t.Blueprint.Given()
 	switch {
 	case t.Name == "":
 		return problem("name", "the sub-installation has no name; give it one")
-	case t.Blueprint.Ref == "" && !inPlace:
-		return problem("blueprint", "the sub-installation has no blueprint; set ref (cd://…) or filesystem")
-	case t.Blueprint.Ref != "" && inPlace:
-		return problem("blueprint", "both ref and filesystem are given; keep one")
-	case inPlace:
+	case given == 0:
+		return problem("blueprint", "the sub-installation has no blueprint; set ref (cd://…), filesystem or path")
+	case given > 1:
+		return problem("blueprint", "more than one of ref, filesystem and path is given; keep one")
+	case t.Blueprint.Path != "":
+		return c.beside(problem, t.Blueprint.Path)
+	case t.Blueprint.Ref == "":
 		return c.inPlace(at, problem, t.Blueprint.Filesystem.RawMessage)
 	}
 	if reason := wrongReference(t.Blueprint.Ref); reason != "" {
@@ -107,9 +109,36 @@ func (c *checker) inPlace(at string, problem func(name, format string, args ...a
 	if err != nil {
 		return problem("blueprint.filesystem", "%v", err)
 	}
-	inner := &checker{ctx: c.ctx, files: files, prefix: c.prefix + at + "/", nesting: c.nesting + 1, report: &Report{}, seen: map[string]bool{}}
+	c.inside(&checker{files: files, artifact: files, folder: ".", checked: map[string]bool{}, prefix: c.prefix + at + "/"})
+	return true
+}
+
+// inside checks a blueprint that this one holds or names.
+func (c *checker) inside(inner *checker) {
+	inner.ctx, inner.nesting, inner.report, inner.seen = c.ctx, c.nesting+1, &Report{}, map[string]bool{}
 	inner.run(Options{})
 	c.report.Findings = append(c.report.Findings, inner.report.Findings...)
+}
+
+// beside checks a blueprint in another folder of the artifact.
+func (c *checker) beside(problem func(name, format string, args ...any) bool, to string) bool {
+	folder, err := model.Beside(c.folder, to)
+	if err != nil {
+		return problem("blueprint.path", "%v", err)
+	}
+	files, err := model.Folder(c.artifact, folder)
+	switch {
+	case err != nil:
+		return problem("blueprint.path", "%v", err)
+	case slices.Contains(c.around, folder):
+		return problem("blueprint.path", "the blueprint in %s is a sub-installation of itself", folder)
+	case !c.checked[folder]:
+		c.checked[folder] = true
+		c.inside(&checker{
+			files: files, artifact: c.artifact, folder: folder, around: append(slices.Clone(c.around), c.folder), checked: c.checked,
+			prefix: c.prefix + strings.TrimSuffix(to, "/") + "/",
+		})
+	}
 	return true
 }
 

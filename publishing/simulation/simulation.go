@@ -37,6 +37,9 @@ type Options struct {
 	Component *view.Component
 	// Namespace of the Installation, for references to Targets.
 	Namespace string
+	// Artifact holds the blueprint in Folder, and those that sub-installations name by a path; nil where there are no others.
+	Artifact fs.FS
+	Folder   string
 }
 
 // Result is what an Installation of the blueprint would make.
@@ -73,6 +76,8 @@ type node struct {
 	namespace      string
 	blueprint      *model.Blueprint
 	files          fs.FS
+	artifact       fs.FS
+	folder         string
 	component      *view.Component
 	imports        *render.Imports
 	importMappings map[string]v1alpha1.AnyJSON
@@ -86,9 +91,14 @@ func rootOf(files fs.FS, options Options) (*node, error) {
 		return nil, err
 	}
 	given, err := importsOf(blueprint, options.Imports)
-	return &node{
-		path: "root", namespace: options.Namespace, blueprint: blueprint, files: files, component: options.Component, imports: given,
-	}, err
+	root := &node{
+		path: "root", namespace: options.Namespace, blueprint: blueprint, files: files, artifact: options.Artifact, folder: options.Folder,
+		component: options.Component, imports: given,
+	}
+	if root.artifact == nil {
+		root.artifact, root.folder = files, "."
+	}
+	return root, err
 }
 
 // rendered is what the templates of an Installation made, and what they saw.

@@ -225,7 +225,13 @@ func (w *walk) child(ctx context.Context, parent *node, t *model.InstallationTem
 		importMappings: t.ImportDataMappings, exportMappings: t.ExportDataMappings,
 	}
 	var err error
-	if n.files, n.component, err = open(ctx, parent, t); err != nil {
+	if t.Blueprint.Path != "" {
+		err = n.openBeside(parent, t.Blueprint.Path)
+	} else {
+		n.files, n.component, err = open(ctx, parent, t)
+		n.artifact, n.folder = n.files, "."
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", n.path, err)
 	}
 	if n.blueprint, err = model.Load(n.files); err != nil {
@@ -239,6 +245,18 @@ func (w *walk) child(ctx context.Context, parent *node, t *model.InstallationTem
 		return fmt.Errorf("%s: %w", n.path, err)
 	}
 	return inside.take(t.Exports, exports)
+}
+
+// openBeside opens the blueprint in a folder of the artifact of the parent.
+func (n *node) openBeside(parent *node, to string) (err error) {
+	n.artifact, n.component = parent.artifact, parent.component
+	if n.folder, err = model.Beside(parent.folder, to); err == nil {
+		n.files, err = model.Folder(n.artifact, n.folder)
+	}
+	if err != nil {
+		return fmt.Errorf("blueprint.path: %w", err)
+	}
+	return nil
 }
 
 // open returns the blueprint of a sub-installation, and its component.

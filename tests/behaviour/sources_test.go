@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
@@ -368,4 +369,81 @@ func TestKustomizationTellsTheTruth(t *testing.T) {
 	s.requireValue("bad", "fixed")
 	s.RequireJobs(1, "good")
 	s.RequireJobs(2, "bad")
+}
+
+// folders is a parent whose sub-installation is the blueprint in a folder beside it.
+func folders(path string) string {
+	return landscape.Blueprint(map[string]any{
+		"imports": []any{map[string]any{"name": "cluster", "type": "target", "targetType": "landscaper.gardener.cloud/kubernetes-cluster"}},
+		"subinstallations": []any{map[string]any{
+			"name": "db", "blueprint": map[string]any{"path": path},
+			"imports": map[string]any{"targets": []any{map[string]any{"name": "cluster", "target": "cluster"}}},
+		}},
+	})
+}
+
+func TestSubInstallationFromAFolderOfTheSameArtifact(t *testing.T) {
+	t.Parallel()
+	t.Run("Git", func(t *testing.T) {
+		t.Parallel()
+		s := newScene(t)
+		repo, err := s.Git.CreateRepository(s.Ctx, s.Namespace)
+		require.NoError(t, err)
+		commit := func(path, content string) {
+			_, err := repo.Commit(s.Ctx, "Change "+path, map[string][]byte{path: []byte(content)})
+			require.NoError(t, err)
+		}
+		commit("blueprints/shop/blueprint.yaml", folders("../db"))
+		commit("blueprints/db/blueprint.yaml", folders("../deeper/below"))
+		commit("blueprints/deeper/below/blueprint.yaml", configBlueprint("db", "old"))
+		s.apply(`
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: shop}
+spec: {interval: 1h, url: "`+repo.CloneURL+`", ref: {branch: main}}
+`, s.sourced("one", fromSource("GitRepository", "shop", "./blueprints/shop")).String())
+		first := s.Ended("one", v1alpha1.PhaseSucceeded).Status.JobID
+		s.requireValue("db", "old")
+		repository := &sourcev1.GitRepository{ObjectMeta: s.Named("shop")}
+
+		commit("blueprints/deeper/below/blueprint.yaml", configBlueprint("db", "new"))
+		s.Refresh(repository)
+		second := s.Ran("one", first, v1alpha1.PhaseSucceeded).Status.JobID
+		s.requireValue("db", "new")
+		s.AwaitEvents(2, meta.ReconciliationSucceededReason, "one")
+
+		quiet := time.Now()
+		commit("blueprints/other/blueprint.yaml", "of nobody")
+		s.Refresh(repository)
+		s.Refresh(repository)
+		s.RequireNoWrites(quiet)
+
+		commit("blueprints/deeper/below/blueprint.yaml", "broken: [")
+		s.Refresh(repository)
+		third := s.Ran("one", second, v1alpha1.PhaseFailed).Status.JobID
+		s.RequireStandstill()
+		commit("blueprints/deeper/below/blueprint.yaml", configBlueprint("db", "mended"))
+		s.Refresh(repository)
+		s.Ran("one", third, v1alpha1.PhaseSucceeded)
+		s.requireValue("db", "mended")
+		s.RequireJobs(4, "one")
+	})
+	t.Run("in place", func(t *testing.T) {
+		t.Parallel()
+		s := newScene(t)
+		s.Target("cluster")
+		s.apply(leaf{name: "one", annotations: follows(), blueprint: "inline: {filesystem: {blueprint.yaml: " + quote(folders("db")) +
+			", db: {blueprint.yaml: " + quote(configBlueprint("db", "placed")) + "}}}"}.String())
+		s.Ended("one", v1alpha1.PhaseSucceeded)
+		s.requireValue("db", "placed")
+	})
+	for name, path := range map[string]string{"leads out of the artifact": "../db", "is no folder of the artifact": "dv"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			s.Target("cluster")
+			s.apply(leaf{name: "one", annotations: follows(), blueprint: "inline: {filesystem: {blueprint.yaml: " + quote(folders(path)) + "}}"}.String())
+			require.Contains(t, s.Failed("one").Message, name)
+		})
+	}
 }

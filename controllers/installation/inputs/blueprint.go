@@ -61,7 +61,7 @@ func (r *Reader) loadBlueprint(ctx context.Context, in *Reading) error {
 	case in.source != nil:
 		in.Blueprint = in.source.blueprint
 	case definition.Inline != nil:
-		in.Blueprint = r.blueprints.inline(in.inst.Namespace, definition.Inline.Filesystem.RawMessage)
+		in.Blueprint = r.blueprints.inline(in.inst.Namespace, definition.Inline.Filesystem.RawMessage, definition.Path)
 	case definition.Reference != nil:
 		if err := r.loadResource(ctx, in, definition.Reference.ResourceName); err != nil {
 			return err
@@ -90,6 +90,9 @@ func (r *Reader) loadResource(ctx context.Context, in *Reading, name string) err
 	if err != nil {
 		return r.componentFailure(in, fmt.Errorf("%s: %w", field, err))
 	}
+	if files, err = model.Folder(files, in.inst.Spec.Blueprint.Path); err != nil {
+		return kit.Stall(jobs.Operation, "BlueprintNotFound", "spec.blueprint.path: %w", err)
+	}
 	fresh, reserved, err := r.blueprintOf(ctx, in.inst.Namespace, files)
 	if errors.As(err, new(tooLarge)) {
 		return kit.Stall(jobs.Operation, "BlueprintTooLarge", "%s: %w", field, err)
@@ -114,15 +117,20 @@ type blueprintCache struct {
 // blueprintKey says what a blueprint was made from: text in place, a path in an artifact, a resource of a component, or files with a digest.
 type blueprintKey struct{ from, digest, path string }
 
-// inline returns the blueprint of an inline file system.
-func (c *blueprintCache) inline(namespace string, raw []byte) *Blueprint {
+// inline returns the blueprint in a folder of an inline file system.
+func (c *blueprintCache) inline(namespace string, raw []byte, folder string) *Blueprint {
 	sum := sha256.Sum256(raw)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
-	key := blueprintKey{"inline", digest, ""}
+	key := blueprintKey{"inline", digest, folder}
 	if cached, ok := c.entries().Get(namespace, key); ok {
 		return cached
 	}
 	files, err := model.InlineContext(foreign.OwnedBy(context.Background(), namespace), raw)
+	if err == nil && folder != "" {
+		if files, err = model.Folder(files, folder); err == nil {
+			files, digest, err = model.Snapshot(files) // without the files beside it
+		}
+	}
 	blueprint := (&Blueprint{digest: digest, problem: err}).weighed()
 	if err == nil {
 		blueprint = load(namespace, files, digest)

@@ -33,7 +33,7 @@ func TestBlueprintsAreBoundedInBytes(t *testing.T) {
 	goruntime.ReadMemStats(&before)
 	c := &blueprintCache{shared[blueprintKey, *Blueprint]{budget: memory.New(8 << 20)}}
 	for i := range 24 {
-		require.NoError(t, c.inline("hostile", paddedBlueprint(t, i, 1<<20)).problem)
+		require.NoError(t, c.inline("hostile", paddedBlueprint(t, i, 1<<20), "").problem)
 	}
 	goruntime.GC()
 	goruntime.ReadMemStats(&after)
@@ -63,7 +63,7 @@ func TestEqualBlueprintsOfManyRevisionsAreKeptOnce(t *testing.T) {
 func TestBlueprintsOfOthersAreLoadedOnceBesideAHostileTenant(t *testing.T) {
 	c, loaded := &blueprintCache{shared[blueprintKey, *Blueprint]{budget: memory.New(8 << 20)}}, 0
 	for i := range 30 {
-		c.inline("hostile", paddedBlueprint(t, i, 1<<19))
+		c.inline("hostile", paddedBlueprint(t, i, 1<<19), "")
 		for tenant := range 9 {
 			name := fmt.Sprint("tenant-", tenant)
 			_, err := c.artifact(name, blueprintKey{"artifact", name, "."}, func() (*Blueprint, error) {

@@ -130,6 +130,26 @@ func (r *Reader) ChangedSource(ctx context.Context, inst *v1alpha1.Installation)
 	return "", nil
 }
 
+// ChangedFolder tells the same of the folder that a sub-installation takes from a source of its root. A revision that the root has tried counts
+// as used.
+func (r *Reader) ChangedFolder(ctx context.Context, root, child *v1alpha1.Installation) (string, error) {
+	used := slices.Clone(child.Status.Sources)
+	for _, tried := range root.Status.Sources {
+		tried.ContentDigest = "" // that of another folder
+		used = append(used, tried)
+	}
+	if len(child.Status.Sources) == 0 {
+		return "", nil
+	}
+	for _, use := range sourceUses(child) {
+		current, err := r.currentSource(ctx, child, use)
+		if reason, err := judgeSource(used, current, err); reason != "" || err != nil {
+			return reason, err
+		}
+	}
+	return "", nil
+}
+
 // UnreadSource is why nobody knows whether a source or an import changed. It is tried again and not shown: the last job stands.
 type UnreadSource struct{ Cause error }
 

@@ -14,8 +14,16 @@ import (
 )
 
 // ChildBlueprint returns the blueprint of a sub-installation and its component: that of the parent for a blueprint in place, and the one
-// that a reference leads to.
+// that a reference leads to. One in another folder comes from where that of the parent comes from.
 func (in *Inputs) ChildBlueprint(inst *v1alpha1.Installation, template *model.InstallationTemplate) (*v1alpha1.BlueprintDefinition, *v1alpha1.ComponentDescriptorDefinition, error) {
+	if to := template.Blueprint.Path; to != "" {
+		beside := inst.Spec.Blueprint.DeepCopy()
+		var err error
+		if beside.Path, err = model.Beside(inst.Spec.Blueprint.Path, to); err != nil {
+			return nil, nil, fmt.Errorf("blueprint.path: %w", err)
+		}
+		return beside, inst.Spec.ComponentDescriptor, nil
+	}
 	if len(template.Blueprint.Filesystem.RawMessage) > 0 {
 		inline := &v1alpha1.InlineBlueprint{Filesystem: template.Blueprint.Filesystem}
 		return &v1alpha1.BlueprintDefinition{Inline: inline}, inst.Spec.ComponentDescriptor, nil

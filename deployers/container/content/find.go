@@ -198,7 +198,7 @@ func (r *search) blueprint(ctx context.Context, session *repository.Session, roo
 		if err != nil {
 			return nil, nil, kit.Stall(operation, "InvalidBlueprint", "%s.inline: %w", field, err)
 		}
-		return files, nil, nil
+		return folderOf(files, definition.Path)
 	case definition.SourceReference != nil:
 		return r.fromSource(ctx, definition)
 	}
@@ -209,6 +209,15 @@ func (r *search) blueprint(ctx context.Context, session *repository.Session, roo
 	files, _, err := session.Blueprint(ctx, root.Descriptor, resource)
 	if err != nil {
 		return nil, nil, componentProblem(field, err)
+	}
+	return folderOf(files, definition.Path)
+}
+
+// folderOf returns the folder of a sub-installation, which comes from no source of its own.
+func folderOf(files fs.FS, folder string) (fs.FS, *v1alpha1.SourceStatus, error) {
+	files, err := model.Folder(files, folder)
+	if err != nil {
+		return nil, nil, kit.Stall(operation, "BlueprintNotFound", "spec.config.blueprint.path: %w", err)
 	}
 	return files, nil, nil
 }

@@ -95,6 +95,9 @@ func (f *Family) List(templates []model.InstallationTemplate, sealed bool) error
 // seal returns the digest of the blueprint in place of a sub-installation; empty where there is none, or without sealed.
 func (f *Family) seal(name string, before *v1alpha1.SubInstCache, template *model.InstallationTemplate, sealed bool) (string, error) {
 	child, raw := f.Children[name], template.Blueprint.Filesystem.RawMessage
+	if own := f.Inst.Spec.Blueprint.Inline; own != nil && template.Blueprint.Path != "" {
+		raw = own.Filesystem.RawMessage // a folder of that of the parent
+	}
 	switch {
 	case !sealed:
 		return "", nil

@@ -97,12 +97,27 @@ func (k *Keeper) healsBelow(ctx context.Context, inst *v1alpha1.Installation) (b
 // CausesBelow returns the sub-installations at any depth but for those that have failed because of one below them.
 func (k *Keeper) CausesBelow(ctx context.Context, inst *v1alpha1.Installation) ([]*v1alpha1.Installation, error) {
 	var causes []*v1alpha1.Installation
+	err := k.Below(ctx, inst, func(child *v1alpha1.Installation) (bool, error) {
+		further := jobs.FailedBelow(child)
+		if !further {
+			causes = append(causes, child)
+		}
+		return further, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return causes, nil
+}
+
+// Below visits the sub-installations at any depth. What visit returns says whether it goes on with those of the visited one.
+func (k *Keeper) Below(ctx context.Context, inst *v1alpha1.Installation, visit func(*v1alpha1.Installation) (further bool, err error)) error {
 	seen := map[types.UID]bool{inst.UID: true}
 	for queue := []*v1alpha1.Installation{inst}; len(queue) > 0; queue = queue[1:] {
 		children := &v1alpha1.InstallationList{}
 		below := client.MatchingFields{relations.ParentIndex: queue[0].Name}
 		if err := k.List(ctx, children, client.InNamespace(inst.Namespace), below, client.UnsafeDisableDeepCopy); err != nil {
-			return nil, err
+			return err
 		}
 		for i := range children.Items {
 			child := &children.Items[i]
@@ -110,12 +125,14 @@ func (k *Keeper) CausesBelow(ctx context.Context, inst *v1alpha1.Installation) (
 				continue
 			}
 			seen[child.UID] = true
-			if jobs.FailedBelow(child) {
-				queue = append(queue, child)
-				continue
+			further, err := visit(child)
+			if err != nil {
+				return err
 			}
-			causes = append(causes, child)
+			if further {
+				queue = append(queue, child)
+			}
 		}
 	}
-	return causes, nil
+	return nil
 }
