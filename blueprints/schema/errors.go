@@ -12,6 +12,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 )
 
 // maxProblems is how many mismatches an error lists.
@@ -50,7 +52,7 @@ func (r *resolver) explain(err error) error {
 	if invalid, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		message = invalid.Err.Error()
 		if mismatch, ok := errors.AsType[*jsonschema.ValidationError](invalid.Err); ok {
-			c := &collector{seen: map[string]bool{}, onePerField: true}
+			c := &collector{seen: map[string]bool{}, ofSchema: true}
 			c.collect(mismatch)
 			message = strings.Join(c.problems, "; ")
 		}
@@ -77,8 +79,24 @@ type collector struct {
 	problems []string
 	seen     map[string]bool
 	hasMore  bool
-	// onePerField leaves out further alternatives for a field.
-	onePerField bool
+	// ofSchema is true for a schema, which is no secret and has rules of many alternatives: one for a field is enough.
+	ofSchema bool
+}
+
+// meant says which allowed word is near to one that is not.
+func meant(k jsonschema.ErrorKind) string {
+	enum, ok := k.(*kind.Enum)
+	if !ok {
+		return ""
+	}
+	var allowed []string
+	for _, value := range enum.Want {
+		allowed = append(allowed, fmt.Sprint(value))
+	}
+	if near := document.Nearest(fmt.Sprint(enum.Got), allowed); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
 }
 
 // collect takes the innermost causes.
@@ -95,8 +113,9 @@ func (c *collector) collect(e *jsonschema.ValidationError) {
 	}
 	problem := field(e.InstanceLocation) + ": " + expectation(e.ErrorKind)
 	same := problem
-	if c.onePerField {
+	if c.ofSchema {
 		same = field(e.InstanceLocation)
+		problem += meant(e.ErrorKind)
 	}
 	if !c.seen[same] {
 		c.seen[same] = true

@@ -116,7 +116,7 @@ func TestValidateRefusesSchemas(t *testing.T) {
 	tests := []struct{ name, schema, want string }{
 		{"no JSON", `type: string`, "it is not JSON"},
 		{"no schema", `{"type":"nothing"}`, "cannot be used: type: must be one of array, boolean, integer, null, number, object, string"},
-		{"no schema inside", `{"properties":{"a":{"type":"strng"}}}`, "cannot be used: properties.a.type: must be one of array"},
+		{"no schema inside", `{"properties":{"a":{"type":"strng"}}}`, "cannot be used: properties.a.type: must be one of array, boolean, integer, null, number, object, string; did you mean \"string\"?"},
 		{"no schema in a file", `{"$ref":"blueprint://typo.json"}`, "cannot be used: blueprint://typo.json: items.type: must be one of array"},
 		{"required of draft 3", `{"properties":{"a":{"required":true}}}`, "properties.a.required: must be of type array, but is of type boolean"},
 		{"unknown path", `{"$ref":"#/definitions/nope"}`, `in "#/definitions/nope" not found`},

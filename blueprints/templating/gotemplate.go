@@ -4,6 +4,7 @@
 package templating
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"maps"
@@ -15,7 +16,7 @@ import (
 // (env, expandenv, getHostByName), and the functions for files, components and clusters.
 type GoTemplate struct{}
 
-// rootName is the name of the template in messages of text/template.
+// rootName is the name of a template without a file in messages of text/template.
 const rootName = "execution"
 
 // Execute renders the template and reads the output as a YAML object.
@@ -81,7 +82,7 @@ func (r *goRun) render() (string, error) {
 		return "", err
 	}
 	r.functions = r.allFunctions()
-	output, err := r.run(rootName, r.in.Source, r.values)
+	output, err := r.run(cmp.Or(r.in.File, rootName), r.in.Source, r.values)
 	if err != nil {
 		return "", err
 	}

@@ -195,12 +195,24 @@ func TestNoValue(t *testing.T) {
 	require.ErrorAs(t, err, &failed)
 	assert.Equal(t, 2, failed.Line)
 	assert.Contains(t, failed.Excerpt, ">    2: b: {{ .imports.missing }}")
-	assert.ErrorContains(t, err, `line 2, column`)
+	assert.ErrorContains(t, err, `{{ .imports.missing }} in execution line 2, column`)
 
 	_, err = render(t, Input{Source: source, Values: valuesV2()})
 	assert.NoError(t, err)
 	_, err = render(t, Input{Source: `a: {{ .imports.missing | default "x" }}`, RejectNoValue: true, Values: valuesV2()})
 	assert.NoError(t, err)
+}
+
+func TestErrorsNameTheFileAndTheExpression(t *testing.T) {
+	library := fstest.MapFS{"lib.tpl": {Data: []byte("\n{{ .imports.other | toYaml | fromYaml }}")}}
+	for source, want := range map[string]string{
+		"a: {{ .imports.missing }}":             "{{ .imports.missing }} in /deploy.yaml line 1, column 7",
+		"a: {{ .imports.missing.name }}":        "template: /deploy.yaml:1:14: executing \"/deploy.yaml\" at <.imports.missing.name>",
+		"a: 1\n{{ include \"lib.tpl\" . }}\nb:": "lib.tpl",
+	} {
+		_, err := render(t, Input{Name: "deploy", File: "/deploy.yaml", Source: source, Files: library, RejectNoValue: true, Values: valuesV2()})
+		assert.ErrorContains(t, err, want)
+	}
 }
 
 func TestErrorsShowExcerptAndMaskedInputs(t *testing.T) {

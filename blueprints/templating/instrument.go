@@ -17,6 +17,8 @@ const printName = "printedValue"
 type place struct {
 	name, source string
 	offset       int
+	// expression is what stands there.
+	expression string
 }
 
 // print notes missing values and returns what to print.
@@ -85,7 +87,7 @@ func (i *instrumenter) action(n *parse.ActionNode) {
 	if len(n.Pipe.Decl) > 0 {
 		return
 	}
-	i.run.places = append(i.run.places, place{name: i.name, source: i.source, offset: int(n.Pos)})
+	i.run.places = append(i.run.places, place{name: i.name, source: i.source, offset: int(n.Pos), expression: n.Pipe.String()})
 	check := i.parse(fmt.Sprintf("{{0 | %s %d}}", printName, len(i.run.places)-1))
 	n.Pipe.Cmds = append(n.Pipe.Cmds, check.Pipe.Cmds[1])
 }

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 )
 
 // noValue is what text/template prints for a missing value.
@@ -36,7 +38,7 @@ func (r *goRun) describeMissing() string {
 			break
 		}
 		line, column := position(p.source, p.offset)
-		places = append(places, fmt.Sprintf("%s line %d, column %d", p.name, line, column))
+		places = append(places, fmt.Sprintf("{{ %s }} in %s line %d, column %d", beginning.Of(p.expression, lineWidth), p.name, line, column))
 	}
 	return fmt.Sprintf("the output contains %q, because a value is missing: %s; give the value, or use default", noValue,
 		strings.Join(places, "; "))

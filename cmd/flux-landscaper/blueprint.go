@@ -34,8 +34,8 @@ func validateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate DIR",
 		Short: "Check a blueprint without running it",
-		Long: "Check the blueprint in DIR without running it: the rules for blueprint.yaml, the syntax of all templates, schemas,\n" +
-			"defaults and sub-installations. Exit status 1 means that an installation would fail.",
+		Long: "Check the blueprint in DIR without running it: the rules for blueprint.yaml, the syntax of all templates, the imports,\n" +
+			"Targets and exports that they name, schemas, defaults and sub-installations. Exit status 1 means that an installation would fail.",
 		Example: "  flux-landscaper blueprint validate ./blueprint\n" +
 			"  flux-landscaper blueprint validate ./blueprint --set replicas=3 -o json",
 		Args: cobra.ExactArgs(1),

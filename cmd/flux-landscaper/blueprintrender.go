@@ -123,6 +123,11 @@ func (f *renderFlags) render(cmd *cobra.Command, args []string) error {
 			if err != nil {
 				return withMissing(err, options.Component)
 			}
+			for _, step := range steps {
+				for _, name := range step.IgnoredExports {
+					printAction(cmd, "%s: the blueprint has no export %q, so what an export execution gives is ignored", step.Path, name)
+				}
+			}
 			return f.show(cmd, part, steps, steps)
 		}
 		result, err := simulation.Render(cmd.Context(), root.FS(), options)

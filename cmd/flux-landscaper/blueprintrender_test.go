@@ -172,6 +172,15 @@ components:
 	assert.Contains(t, p.fail(append(command, "unknown.yaml")...), "--export-templates: unknown.yaml: ")
 }
 
+func TestRenderNamesExportsThatAreIgnored(t *testing.T) {
+	p := start(t)
+	p.write("shop/blueprint.yaml", "apiVersion: landscaper.gardener.cloud/v1alpha1\nkind: Blueprint\nexports: [{name: url, schema: {}}]\n"+
+		"exportExecutions: [{name: x, type: GoTemplate, template: 'exports: {urls: 1}'}]\n", "exports.yaml", "{}")
+	assert.Contains(t, p.must("blueprint", "render", "shop", "-e", "exports.yaml", "-o", "json"), `"ignoredExports": [
+      "urls"
+    ]`)
+}
+
 func TestRenderRefuses(t *testing.T) {
 	p := start(t)
 	p.write("shop/blueprint.yaml", charted, "shop/execution.yaml", execution, "shop.yaml", shopDescriptor, "base.yaml", baseDescriptor, "values.yaml", importValues, "bad.yaml", "replicas: 3",

@@ -226,7 +226,7 @@ func (c *checker) compile(v validator, at string, raw []byte, value any) bool {
 	case strings.Contains(err.Error(), errComponent.Error()):
 		c.inDocument(Warning, at, "the schema refers to a component (cd://), which cannot be checked here")
 	default:
-		c.inDocument(Error, at, "the schema cannot be used: %v", err)
+		c.inDocument(Error, at, "the schema cannot be used: %s", strings.TrimPrefix(err.Error(), "the JSON schema cannot be used: "))
 	}
 	return false
 }

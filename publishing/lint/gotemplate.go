@@ -31,7 +31,7 @@ func (c *checker) goTemplate(s source) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(trees)) {
 		if trees[name].Root != nil {
-			walk := &goWalk{checker: c, source: s, tree: trees[name]}
+			walk := &goWalk{checker: c, source: s, tree: trees[name], tested: map[string]int{}, unsure: s.included || name != tree.Name}
 			walk.node(trees[name].Root)
 		}
 	}
@@ -54,6 +54,14 @@ type goWalk struct {
 	*checker
 	source source
 	tree   *parse.Tree
+	// unsure is true where dot and $ may be something else than what executions see; inner counts the blocks around that change dot.
+	unsure bool
+	inner  int
+	// asked collects the imports that a condition reads, nil outside of one; tested counts the conditions around that ask for an import.
+	asked  map[string]bool
+	tested map[string]int
+	// tolerant is true where a value may be missing.
+	tolerant bool
 }
 
 func (w *goWalk) node(n parse.Node) {
@@ -65,11 +73,11 @@ func (w *goWalk) node(n parse.Node) {
 	case *parse.TemplateNode:
 		w.pipe(t.Pipe)
 	case *parse.IfNode:
-		w.branch(&t.BranchNode)
+		w.branch(&t.BranchNode, 0)
 	case *parse.RangeNode:
-		w.branch(&t.BranchNode)
+		w.branch(&t.BranchNode, 1)
 	case *parse.WithNode:
-		w.branch(&t.BranchNode)
+		w.branch(&t.BranchNode, 1)
 	}
 }
 
@@ -82,22 +90,81 @@ func (w *goWalk) list(l *parse.ListNode) {
 	}
 }
 
-func (w *goWalk) branch(b *parse.BranchNode) {
+// branch visits a condition and what depends on it, in which dot is another one if inner is 1.
+func (w *goWalk) branch(b *parse.BranchNode, inner int) {
+	asked := map[string]bool{}
+	w.asked = asked
 	w.pipe(b.Pipe)
+	w.asked = nil
+	for name := range asked {
+		w.tested[name]++
+	}
+	w.inner += inner
 	w.list(b.List)
+	w.inner -= inner
 	w.list(b.ElseList)
+	for name := range asked {
+		w.tested[name]--
+	}
 }
+
+// imports reports the imports that a command reads and the blueprint does not have.
+func (w *goWalk) imports(command *parse.CommandNode) {
+	for i, arg := range command.Args {
+		path := w.path(arg)
+		if function, ok := command.Args[0].(*parse.IdentifierNode); ok && function.Ident == "index" && i == 1 && len(command.Args) > 2 {
+			if key, isText := command.Args[2].(*parse.StringNode); isText {
+				path = append(slices.Clone(path), key.Text)
+			}
+		}
+		if len(path) < 2 || path[0] != "imports" {
+			continue
+		}
+		if w.asked != nil {
+			w.asked[path[1]] = true
+		}
+		isSure := !w.unsure && !w.tolerant && w.asked == nil && w.tested[path[1]] == 0
+		w.declared(path[1], isSure, func(severity Severity, message string) {
+			w.add(severity, w.source.file, w.lineOf(arg), w.source.field, "%s", message)
+		})
+	}
+}
+
+// path returns what a node reads of what executions see.
+func (w *goWalk) path(n parse.Node) []string {
+	switch t := n.(type) {
+	case *parse.FieldNode:
+		if w.inner == 0 {
+			return t.Ident
+		}
+	case *parse.VariableNode:
+		if t.Ident[0] == "$" {
+			return t.Ident[1:]
+		}
+	}
+	return nil
+}
+
+// tolerates lists functions that are used for what may have no value.
+var tolerates = []string{"and", "coalesce", "default", "dig", "empty", "eq", "get", "hasKey", "kindIs", "kindOf", "ne", "not", "or", "ternary", "typeIs", "typeOf"}
 
 func (w *goWalk) pipe(p *parse.PipeNode) {
 	if p == nil {
 		return
 	}
+	outside := w.tolerant
+	for _, command := range p.Cmds {
+		function, ok := command.Args[0].(*parse.IdentifierNode)
+		w.tolerant = w.tolerant || ok && slices.Contains(tolerates, function.Ident)
+	}
 	for _, command := range p.Cmds {
 		w.file(command)
+		w.imports(command)
 		for _, arg := range command.Args {
 			w.argument(arg)
 		}
 	}
+	w.tolerant = outside
 }
 
 func (w *goWalk) argument(n parse.Node) {
@@ -141,13 +208,16 @@ func (w *goWalk) include(command parse.Node, name string) {
 	}
 	if !w.seen[clean(name)] {
 		w.seen[clean(name)] = true
-		w.goTemplate(source{text: string(text), file: clean(name), exact: true})
+		w.goTemplate(source{text: string(text), file: clean(name), exact: true, included: true})
 	}
 }
 
 func (w *goWalk) report(n parse.Node, format string, args ...any) {
-	line := 1 + strings.Count(w.source.text[:min(int(n.Position()), len(w.source.text))], "\n")
-	w.add(Error, w.source.file, w.source.line(line), w.source.field, format, args...)
+	w.add(Error, w.source.file, w.lineOf(n), w.source.field, format, args...)
+}
+
+func (w *goWalk) lineOf(n parse.Node) int {
+	return w.source.line(1 + strings.Count(w.source.text[:min(int(n.Position()), len(w.source.text))], "\n"))
 }
 
 // functions remembers by name what functionExists found.

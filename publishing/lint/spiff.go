@@ -4,6 +4,7 @@
 package lint
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/mandelsoft/spiff/dynaml"
@@ -24,12 +25,30 @@ func (c *checker) spiff(s source) {
 		c.add(Error, s.file, s.line(line), s.field, "the template is not YAML: %s", message)
 		return
 	}
-	c.expressions(s, &root)
+	c.expressions(s, &root, hasKey(&root, "imports"))
 }
 
-func (c *checker) expressions(s source, n *yamlv3.Node) {
+// hasKey reports whether there is such a key on any level.
+func hasKey(n *yamlv3.Node, name string) bool {
+	for i, child := range n.Content {
+		if n.Kind == yamlv3.MappingNode && i%2 == 0 && child.Value == name || hasKey(child, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// importsRead finds imports in an expression without its texts; what follows an operator for missing values may be missing.
+var (
+	importsRead = regexp.MustCompile(`(?:^|[^\w.\]-])\.?imports\.([A-Za-z_][\w-]*)`)
+	spiffText   = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+	ifMissing   = regexp.MustCompile(`\|\||\?|\b(?:defined|valid|catch)\b`)
+)
+
+// expressions checks those of a node and of what is below it. OwnImports says that imports may be a value of the template itself.
+func (c *checker) expressions(s source, n *yamlv3.Node, ownImports bool) {
 	for _, child := range n.Content {
-		c.expressions(s, child)
+		c.expressions(s, child, ownImports)
 	}
 	text, isExpression := expressionIn(n)
 	if !isExpression {
@@ -41,6 +60,16 @@ func (c *checker) expressions(s source, n *yamlv3.Node) {
 	}
 	if _, err := dynaml.Parse(text, nil, nil); err != nil {
 		c.add(Error, s.file, s.line(n.Line), s.field, "the expression %q cannot be parsed; check its brackets, quotes and operators", shorten(text))
+		return
+	}
+	if ownImports {
+		return
+	}
+	text = spiffText.ReplaceAllLiteralString(text, `""`)
+	for _, found := range importsRead.FindAllStringSubmatch(text, -1) {
+		c.declared(found[1], !ifMissing.MatchString(text), func(severity Severity, message string) {
+			c.add(severity, s.file, s.line(n.Line), s.field, "%s", message)
+		})
 	}
 }
 

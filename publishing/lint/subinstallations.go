@@ -4,8 +4,8 @@
 package lint
 
 import (
-	"encoding/json"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -69,9 +69,9 @@ func (c *checker) installationTemplate(at, file string, d *document, field strin
 	case given > 1:
 		return problem("blueprint", "more than one of ref, filesystem and path is given; keep one")
 	case t.Blueprint.Path != "":
-		return c.beside(problem, t.Blueprint.Path)
+		return c.beside(problem, t)
 	case t.Blueprint.Ref == "":
-		return c.inPlace(at, problem, t.Blueprint.Filesystem.RawMessage)
+		return c.inPlace(at, problem, t)
 	}
 	if reason := wrongReference(t.Blueprint.Ref); reason != "" {
 		return problem("blueprint.ref", "%s; write it as cd://componentReferences/<name>/resources/<name>", reason)
@@ -101,15 +101,16 @@ func wrongReference(ref string) string {
 }
 
 // inPlace checks a blueprint that is written inside the template. Its lines are not known; its files are.
-func (c *checker) inPlace(at string, problem func(name, format string, args ...any) bool, raw json.RawMessage) bool {
+func (c *checker) inPlace(at string, problem func(name, format string, args ...any) bool, t *model.InstallationTemplate) bool {
 	if c.nesting >= maxNesting {
 		return problem("blueprint.filesystem", "more than %d blueprints lie in each other; put the inner ones into files", maxNesting)
 	}
-	files, err := model.Inline(raw)
+	files, err := model.Inline(t.Blueprint.Filesystem.RawMessage)
 	if err != nil {
 		return problem("blueprint.filesystem", "%v", err)
 	}
 	c.inside(&checker{files: files, artifact: files, folder: ".", checked: map[string]bool{}, prefix: c.prefix + at + "/"})
+	needs(files, t, problem)
 	return true
 }
 
@@ -121,7 +122,8 @@ func (c *checker) inside(inner *checker) {
 }
 
 // beside checks a blueprint in another folder of the artifact.
-func (c *checker) beside(problem func(name, format string, args ...any) bool, to string) bool {
+func (c *checker) beside(problem func(name, format string, args ...any) bool, t *model.InstallationTemplate) bool {
+	to := t.Blueprint.Path
 	folder, err := model.Beside(c.folder, to)
 	if err != nil {
 		return problem("blueprint.path", "%v", err)
@@ -139,7 +141,35 @@ func (c *checker) beside(problem func(name, format string, args ...any) bool, to
 			prefix: c.prefix + strings.TrimSuffix(to, "/") + "/",
 		})
 	}
+	needs(files, t, problem)
 	return true
+}
+
+// needs checks that the template gives the blueprint in files all imports that are needed, each as what it is.
+func needs(files fs.FS, t *model.InstallationTemplate, problem func(name, format string, args ...any) bool) {
+	blueprint, err := model.Load(files)
+	if err != nil {
+		return // reported where the blueprint is
+	}
+	kinds := map[string]string{}
+	for name := range t.ImportDataMappings {
+		kinds[name] = "data"
+	}
+	for _, d := range t.Imports.Data {
+		kinds[d.Name] = "data"
+	}
+	for i := range t.Imports.Targets {
+		kinds[t.Imports.Targets[i].Name] = "targets"
+	}
+	for i := range blueprint.Imports {
+		d, kind := &blueprint.Imports[i], "targets"
+		if d.Type == model.TypeData {
+			kind = "data"
+		}
+		if d.IsRequired() && kinds[d.Name] != kind {
+			problem("imports", "the blueprint of sub-installation %q needs import %q of type %s; add it to imports.%s", t.Name, d.Name, d.Type, kind)
+		}
+	}
 }
 
 // siblings lets the renderer check the connections between the templates, with a value for every import.

@@ -51,6 +51,8 @@ type Step struct {
 	// DataExports and TargetExports are what it gives to its parent.
 	DataExports   map[string]any                   `json:"dataExports,omitempty"`
 	TargetExports map[string]render.TargetTemplate `json:"targetExports,omitempty"`
+	// IgnoredExports are names that export executions give and the blueprint does not declare.
+	IgnoredExports []string `json:"ignoredExports,omitempty"`
 }
 
 // maxDepth is how deep sub-installations may lie in each other.
@@ -124,7 +126,7 @@ func (w *walk) installation(ctx context.Context, n *node) (*render.ExportValues,
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", n.path, err)
 	}
-	w.steps[at].DataExports, w.steps[at].TargetExports = exports.Data, exports.Targets
+	w.steps[at].DataExports, w.steps[at].TargetExports, w.steps[at].IgnoredExports = exports.Data, exports.Targets, exports.Ignored
 	return exports, nil
 }
 
