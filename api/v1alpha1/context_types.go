@@ -65,6 +65,11 @@ type ContextConfiguration struct {
 	// --default-blueprint-access. An addition to the API of Gardener Landscaper.
 	// +optional
 	BlueprintAccess BlueprintAccess `json:"blueprintAccess,omitempty"`
+	// reconcileIfChanged says whether changes start the jobs of Installations with this Context that have no annotation
+	// landscaper.gardener.cloud/reconcile-if-changed. Without it the label of that name of the namespace decides, and then the operator by
+	// --reconcile-if-changed. An addition to the API of Gardener Landscaper.
+	// +optional
+	ReconcileIfChanged *bool `json:"reconcileIfChanged,omitempty"`
 }
 
 // BlueprintAccess says what a blueprint may use of the namespace of its Installation.

@@ -7,7 +7,8 @@ package v1alpha1
 const (
 	// OperationAnnotation asks for an operation, see the Operation constants.
 	OperationAnnotation = "landscaper.gardener.cloud/operation"
-	// ReconcileIfChangedAnnotation, set to "true", starts a job whenever the spec or a referenced source changed.
+	// ReconcileIfChangedAnnotation, set to "true", starts a job whenever the spec or a referenced source changed; "false" starts none. It is also the
+	// label of a namespace that says so for those without the annotation.
 	ReconcileIfChangedAnnotation = "landscaper.gardener.cloud/reconcile-if-changed"
 	// ReconcileIfImportsChangedAnnotation, set to "true", adds the content of the imports to what counts as a change.
 	ReconcileIfImportsChangedAnnotation = "landscaper.gardener.cloud/reconcile-if-imports-changed"

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/defaultcontext"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation"
 )
 
 // contextFlags say whether every namespace gets a default Context, and what holds where a Context does not say it.
@@ -24,6 +26,7 @@ type contextFlags struct {
 	repository string
 	excluded   []string
 	access     string
+	following  installation.Following
 }
 
 func (c *contextFlags) bindFlags(flags *pflag.FlagSet) {
@@ -33,6 +36,10 @@ func (c *contextFlags) bindFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.access, blueprintAccessFlag, string(v1alpha1.BlueprintAccessNamespace),
 		"What blueprints may use where their Context has no blueprintAccess: imports, which is what the root Installation imports, or namespace, "+
 			"which is everything that a field can name there.")
+	flags.BoolVar(&c.following.ByDefault, "reconcile-if-changed", false,
+		"Start jobs for changes of Installations that do not say themselves, by annotation, whether changes do, where neither their Context nor their namespace says it.")
+	flags.DurationVar(&c.following.Spread, "reconcile-if-changed-spread", 10*time.Minute,
+		"The time over which changes that have waited start their jobs, once they do by default.")
 }
 
 const blueprintAccessFlag = "default-blueprint-access"

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -30,6 +31,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	deploytarget "github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
@@ -131,6 +133,13 @@ func (f *controllerFlags) findUnwatched(ctx context.Context) error {
 	if f.unwatched, err = installation.UnwatchableSources(ctx, direct, f.namespace()); err != nil {
 		return err
 	}
+	if f.watch.AllNamespaces {
+		refused, err := flux.FindUnwatchable(ctx, direct, []client.Object{&corev1.Namespace{}}, "")
+		if err != nil {
+			return err
+		}
+		f.contexts.following.Namespaces = len(refused) == 0
+	}
 	return f.findLeases(ctx, direct)
 }
 
@@ -196,7 +205,7 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 	}
 	installations := &installation.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Metrics: metrics, Now: time.Now,
-		Backoff: f.backoff(), Jitter: kit.Jitter(f.jitter.Percentage), Shard: f.shard, UnwatchedSources: f.unwatched,
+		Backoff: f.backoff(), Jitter: kit.Jitter(f.jitter.Percentage), Shard: f.shard, UnwatchedSources: f.unwatched, Following: f.contexts.following,
 		Inputs: inputs.Reader{
 			Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Artifacts: store, Repositories: repositories, Identity: identities.Find,
 			Clusters: clusters, Memory: kept, Renderer: rendering.New(limits), BlueprintAccess: access, SignaturePolicy: policy,

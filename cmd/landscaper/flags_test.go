@@ -389,6 +389,10 @@ var effects = map[string]effect{
 		return string(access)
 	}, "imports",
 		"controllers/installation/inputs: TestT07OperatorDecidesWhereContextIsSilent"},
+	"reconcile-if-changed": {"true", func(p *parsed) any { return p.controller.contexts.following.ByDefault }, true,
+		"controllers/installation: TestTheNearestSaysWhetherChangesStartJobs"},
+	"reconcile-if-changed-spread": {"1s", func(p *parsed) any { return p.controller.contexts.following.Spread }, second,
+		"tests/dataflow: TestSwitchingTheDefaultOnSpreadsWhatHasWaited"},
 	"default-context-excluded-namespaces": {"a,b", func(p *parsed) any {
 		return p.controller.contexts.keeper(p.offline(), v1alpha1.AnyJSON{}, p.process).Excluded
 	}, []string{"a", "b"},

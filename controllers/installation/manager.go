@@ -32,6 +32,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 	}
 	found := watching.Finder{
 		Reader: r.Client, Related: r.related, Unwatched: r.UnwatchedSources, Seen: r.seen, Siblings: &watching.Siblings{},
+		Namespaces: r.Following.Namespaces,
 	}
 	watches, err := found.Watch(mgr)
 	if err != nil {

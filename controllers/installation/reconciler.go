@@ -44,6 +44,8 @@ type Reconciler struct {
 	Backoff *kit.Backoff
 	// Jitter spreads the intervals of spec.automaticReconcile.
 	Jitter kit.Jitter
+	// Following says whether changes start jobs by default.
+	Following Following
 	// Now is the clock.
 	Now func() time.Time
 

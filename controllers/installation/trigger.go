@@ -53,6 +53,9 @@ func (r *Reconciler) takeUp(ctx context.Context, s *reconciliation) error {
 // trigger returns why a job has to start now, or nothing. When it returns nothing although the spec changed or a child is lost, the status
 // says so.
 func (r *Reconciler) trigger(ctx context.Context, s *reconciliation) (string, error) {
+	if err := r.follow(ctx, s); err != nil {
+		return "", err
+	}
 	var unknown error
 	for _, cause := range jobs.Causes(s.Inst) {
 		reason, err := r.asks(ctx, s, cause)
@@ -134,9 +137,12 @@ func (s *reconciliation) showPending() {
 		s.Inst.Status.ObservedGeneration = s.Inst.Generation
 		s.restoreReady()
 	case !jobs.FollowsChanges(s.Inst):
-		s.pending(s.Inst.Generation != s.Inst.Status.ObservedGeneration, kit.ReasonNotTriggered, "the spec is not applied yet: annotate "+
-			v1alpha1.OperationAnnotation+"=reconcile to apply it once, or "+
-			v1alpha1.ReconcileIfChangedAnnotation+"=true to apply every change")
+		message := "the spec is not applied yet: annotate " + v1alpha1.OperationAnnotation + "=reconcile to apply it once, or " +
+			v1alpha1.ReconcileIfChangedAnnotation + "=true to apply every change"
+		if conditions.IsFalse(s.Inst, jobs.FollowsChangesCondition) {
+			message = conditions.GetMessage(s.Inst, jobs.FollowsChangesCondition)
+		}
+		s.pending(s.Inst.Generation != s.Inst.Status.ObservedGeneration, kit.ReasonNotTriggered, message)
 	}
 }
 

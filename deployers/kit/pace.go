@@ -137,6 +137,11 @@ func (j Jitter) Delay(d time.Duration, seed string) time.Duration {
 	return d + j.part(d, fraction(seed))
 }
 
+// Share returns a part of d, which is chosen by the seed.
+func Share(d time.Duration, seed string) time.Duration {
+	return time.Duration(float64(d) * fraction(seed))
+}
+
 func (j Jitter) part(d time.Duration, of float64) time.Duration {
 	return time.Duration(float64(d) * of * float64(j) / 100)
 }

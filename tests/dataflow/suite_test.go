@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -26,8 +27,11 @@ import (
 
 // The controller of all tests leaves those shards alone that tests have controllers of their own for.
 func TestMain(m *testing.M) {
-	os.Exit(landscape.Main(m, platform.Options{Registry: true}, "--watch-label-selector=!"+kit.ShardLabel))
+	os.Exit(landscape.Main(m, platform.Options{Registry: true}, "--watch-label-selector=!"+kit.ShardLabel, "--reconcile-if-changed-spread="+changesSpread.String()))
 }
+
+// changesSpread is over which what has waited starts when changes start jobs by default.
+const changesSpread = 30 * time.Second
 
 // object and list are JSON.
 type (

@@ -311,6 +311,28 @@ func TestDocumentedPartsBuild(t *testing.T) {
 	}
 }
 
+// followsChanges is the flag that the component of the quick start sets.
+const followsChanges = "--reconcile-if-changed=true"
+
+// The quick start installs a controller for which changes start jobs, and flux/install alone one for which they do not: operators sync it.
+func TestTheQuickStartLetsChangesStartJobs(t *testing.T) {
+	argumentsOf := func(objects []*unstructured.Unstructured) (arguments []string) {
+		for _, deployment := range deployments(t, objects) {
+			arguments = append(arguments, deployment.Spec.Template.Spec.Containers[0].Args...)
+		}
+		return arguments
+	}
+	shown := 0
+	for _, one := range syncsOf(t, "docs/quick-start.md") {
+		if one.Spec.Path == "./flux/install" {
+			shown++
+			assert.Contains(t, argumentsOf(applied(t, one.Spec)), followsChanges)
+		}
+	}
+	assert.Equal(t, 1, shown)
+	assert.NotContains(t, argumentsOf(fluxBuilds(t, "install")), followsChanges)
+}
+
 // The landscape of the demo is synced with the times that docs/flux.md recommends, by a Flux that is set up as the quick start says.
 func TestTheDemoFollowsThePages(t *testing.T) {
 	var page, demo kustomizev1.Kustomization

@@ -246,6 +246,9 @@ func TestInstalledRightsSuffice(t *testing.T) {
 	awaitRights(ctx, t, p, objects)
 	started := time.Now()
 	for _, deployment := range deployments(t, objects) {
+		if container := &deployment.Spec.Template.Spec.Containers[0]; deployment.Name == "landscaper-controller" {
+			container.Args = append(container.Args, followsChanges) // by the component that the quick start has
+		}
 		runAs(t, p, binary, deployment)
 	}
 	deployAndDelete(ctx, t, p)

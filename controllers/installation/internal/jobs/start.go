@@ -108,13 +108,10 @@ func Causes(inst *v1alpha1.Installation) []Cause {
 	if !changed {
 		found = append(found, LostExports, Clock)
 	}
-	switch {
-	case !FollowsChanges(inst):
+	if !FollowsChanges(inst) {
 		return found
-	case changed:
-		return append(found, NewSpec)
 	}
-	return append(found, ArrivedImports, OtherContext, newSource)
+	return append(found, ChangesOf(inst)...)
 }
 
 // Requested reports whether the annotation of Flux asks for a job that status has not answered.
@@ -123,9 +120,36 @@ func Requested(inst *v1alpha1.Installation) bool {
 	return ok && token != inst.Status.LastHandledReconcileAt
 }
 
+// FollowsChangesCondition is on a root whose changes start jobs by default: True once they do, False while one that has waited until then has its
+// instant ahead, Unknown while the Context that decides is not there.
+const FollowsChangesCondition = "FollowsChanges"
+
+// ReasonChangesScheduled says that a change which has waited starts a job at a named instant.
+const ReasonChangesScheduled = "ChangesScheduled"
+
+// TakesDefault reports whether an Installation does not say itself whether changes start a job.
+func TakesDefault(inst *v1alpha1.Installation) bool {
+	own := inst.Annotations[v1alpha1.ReconcileIfChangedAnnotation]
+	return inst.IsRoot() && own != "true" && own != "false"
+}
+
+// Follow shows that changes start jobs by default, and what makes it the default.
+func Follow(inst *v1alpha1.Installation, by string) {
+	conditions.MarkTrue(inst, FollowsChangesCondition, meta.SucceededReason, "changes start jobs by default: %s", by)
+}
+
+// ChangesOf returns what may ask an idle root for a job only because it follows changes.
+func ChangesOf(inst *v1alpha1.Installation) []Cause {
+	if inst.Generation != inst.Status.ObservedGeneration {
+		return []Cause{NewSpec}
+	}
+	return []Cause{ArrivedImports, OtherContext, newSource}
+}
+
 // FollowsChanges reports whether changes start a job by themselves. An operation that is kept in Git means the same.
 func FollowsChanges(inst *v1alpha1.Installation) bool {
 	return inst.Annotations[v1alpha1.ReconcileIfChangedAnnotation] == "true" ||
+		TakesDefault(inst) && conditions.IsTrue(inst, FollowsChangesCondition) ||
 		inst.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationReconcile && conditions.IsTrue(inst, OperationInGitCondition)
 }
 

@@ -95,7 +95,7 @@ func (f Finder) isListed(ctx context.Context, list client.ObjectList, field, key
 func (f Finder) usersOf(ctx context.Context, namespace string, object objectKey, isGone bool) []reconcile.Request {
 	switch object.kind {
 	case "Context":
-		return f.usersOfContext(ctx, namespace, object.name)
+		return f.findAll(ctx, inputs.ContextIndex, object.name, mayFollow, client.InNamespace(namespace))
 	case "ComponentVersionOverwrites":
 		return f.throughContext(ctx, object.in(namespace))
 	case "Secret", "ConfigMap":
@@ -127,6 +127,9 @@ func (f Finder) usersOfContext(ctx context.Context, namespace, name string) []re
 func unsettled(inst *v1alpha1.Installation) bool {
 	return !inst.Status.IsIdle() || inst.Status.Phase.IsFailed()
 }
+
+// mayFollow keeps beside those the roots that the Context may make follow changes.
+func mayFollow(inst *v1alpha1.Installation) bool { return unsettled(inst) || jobs.TakesDefault(inst) }
 
 // throughContext returns the Installations that may wait for an object that their Context names.
 func (f Finder) throughContext(ctx context.Context, key string) []reconcile.Request {

@@ -23,6 +23,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
@@ -39,6 +40,8 @@ type Finder struct {
 	Seen func(kind string, obj client.Object)
 	// Siblings has what Installations are to be woken for.
 	Siblings *Siblings
+	// Namespaces says that the labels of namespaces are watched.
+	Namespaces bool
 }
 
 // Index registers the indexes that Installations, their data and Contexts are found by.
@@ -81,6 +84,9 @@ func (f Finder) Watch(mgr ctrl.Manager) (*builder.Builder, error) {
 		Watches(&v1alpha1.Target{}, f.eventsOf("Target"), builder.WithPredicates(kit.BeyondStatus)).
 		Watches(&v1alpha1.Context{}, f.eventsOf("Context")).
 		Watches(&v1alpha1.ComponentVersionOverwrites{}, f.eventsOf("ComponentVersionOverwrites"))
+	if f.Namespaces {
+		watches = watches.WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(f.defaultedIn), builder.WithPredicates(predicate.LabelChangedPredicate{}))
+	}
 	kinds, err := f.sources(mgr)
 	for _, kind := range kinds {
 		watches = watches.Watches(kind, f.eventsOf(flux.KindOf(kind)), builder.WithPredicates(flux.RevisionChanged()))
@@ -99,6 +105,11 @@ func (f Finder) sources(mgr ctrl.Manager) ([]client.Object, error) {
 			return reflect.TypeOf(unwatched) == reflect.TypeOf(kind)
 		})
 	}), nil
+}
+
+// defaultedIn returns the roots of a namespace that do not say themselves whether they follow changes.
+func (f Finder) defaultedIn(ctx context.Context, namespace client.Object) []reconcile.Request {
+	return f.list(ctx, jobs.TakesDefault, client.InNamespace(namespace.GetName()))
 }
 
 // onlyDeletions passes on that objects are gone.
