@@ -5,9 +5,17 @@ package installation
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/packing"
 )
 
 // prepare gives all children the specs of the running job, unless they have them. It ends a job that would give them specs of two generations.
@@ -25,4 +33,29 @@ func (r *Reconciler) prepare(ctx context.Context, s *reconciliation) error {
 		return err
 	}
 	return kit.Through(ctx, s, r.makes())
+}
+
+// warnOfDeletion says that the job deletes all deploy items or all sub-installations because templates of the blueprint, which still has them, render
+// none. That may be a mistake in a condition, and nobody has deleted the Installation.
+func (r *Reconciler) warnOfDeletion(_ context.Context, s *reconciliation) error {
+	var names []string
+	if own := s.family.Execution; own != nil && !s.family.HasJob(own) && len(s.plan.DeployItems) == 0 && len(s.plan.Blueprint.Document.DeployExecutions) > 0 {
+		items, _ := packing.Unpack(&own.Spec) // what cannot be read has made no items
+		for _, item := range items {
+			names = append(names, item.Name)
+		}
+		r.warnOf(s, names, "deploy items", "deployExecutions")
+	}
+	if len(s.plan.Subinstallations) == 0 && len(s.plan.Blueprint.Document.SubinstallationExecutions) > 0 {
+		r.warnOf(s, slices.Sorted(maps.Keys(s.family.Children)), "sub-installations", "subinstallationExecutions")
+	}
+	return nil
+}
+
+func (r *Reconciler) warnOf(s *reconciliation, names []string, of, by string) {
+	if len(names) > 0 {
+		r.Recorder.AnnotatedEventf(s.Inst, notify.Once(s.Inst.Status.JobID), corev1.EventTypeWarning, kit.ReasonDeletesAll,
+			"the job deletes all %s with what they have deployed, because the %s of the blueprint render none with these imports: %s",
+			of, by, beginning.Of(strings.Join(names, ", "), 512))
+	}
 }

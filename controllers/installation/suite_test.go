@@ -4,6 +4,7 @@
 package installation
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -64,6 +65,8 @@ type stage struct {
 	stop      func()
 	// meddle stands between the controller and its client; nil is nobody.
 	meddle func(client.WithWatch) client.WithWatch
+	// events takes the events; nil drops them.
+	events record.EventRecorder
 	// renderer is what the controller renders with; nil is its own.
 	renderer *rendering.Renderer
 }
@@ -101,7 +104,7 @@ func (s *stage) start() {
 	})
 	require.NoError(s.t, err)
 	reconciler := &Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: silent, Now: time.Now,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: cmp.Or(s.events, record.EventRecorder(silent)), Now: time.Now,
 		Inputs:  inputs.Reader{Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Renderer: s.renderer},
 		Metrics: runtimectrl.NewMetrics(mgr, metrics.NewRecorder(), v1alpha1.Finalizer),
 		Backoff: kit.NewBackoff(10*time.Millisecond, time.Second),

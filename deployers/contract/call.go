@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/writes"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -102,6 +104,7 @@ func (r *caller) perform(ctx context.Context, s *scope, c *asides.Call[*scope]) 
 		Changed: func(watched Watched) bool { return r.mayHaveChanged(s, watched) },
 		Record:  func(ctx context.Context, status *runtime.RawExtension) error { return r.record(ctx, s, status) },
 		Waits:   c.Leave,
+		Warn:    func(reason, message string) { r.warn(s, reason, message) },
 		Wake:    func() { s.job.Wake() },
 	}
 	if err := s.item.Undecoded.Err(); err != nil && !s.deleting() {
@@ -136,6 +139,15 @@ func (r *caller) perform(ctx context.Context, s *scope, c *asides.Call[*scope]) 
 	outcome, err := r.deployer.Ensure(ctx, item)
 	s.job.Plan.Touched = before || !outcome.Untouched
 	return outcome, err
+}
+
+// warn is Item.Warn.
+func (r *caller) warn(s *scope, reason, message string) {
+	key := "warned of " + reason
+	if s.job.Memory[key] == nil {
+		s.job.Memory[key] = true
+		r.options.Recorder.AnnotatedEventf(s.item, notify.Once(s.item.Status.JobID), corev1.EventTypeWarning, reason, "%s", kit.Message(message))
+	}
 }
 
 // mayHaveChanged is Item.Changed.

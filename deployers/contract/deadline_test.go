@@ -4,10 +4,12 @@
 package contract
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/jobs"
@@ -36,4 +38,17 @@ func TestT04OperatorsMaximumOfTimeouts(t *testing.T) {
 		}
 		assert.Equal(t, want, s.deadline(), name)
 	}
+}
+
+func TestAJobWarnsOnceOfWhatItIsAboutToDo(t *testing.T) {
+	d := newDesk(t, &scripted{ensure: func(_ context.Context, item *Item) (Outcome, error) {
+		item.Warn("DeletesAll", "the job deletes all")
+		item.Warn("DeletesAll", "the job deletes all")
+		require.Len(t, item.Memory, 1, "and not again in another call")
+		return Outcome{Done: true}, nil
+	}})
+	d.trigger("1")
+	d.pass()
+	require.Len(t, d.events.Events, 1)
+	require.Contains(t, <-d.events.Events, "Warning DeletesAll the job deletes all")
 }

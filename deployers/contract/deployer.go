@@ -85,6 +85,8 @@ type Item struct {
 	// Waits says that the call is about to wait, so that its worker may turn to other items meanwhile. It returns at once, and may be called at any
 	// time and by any goroutine of the call. A call that takes longer than a second waits anyhow. Nil keeps the worker.
 	Waits func()
+	// Warn posts a Warning event about what the job is about to do, once a job and reason. Nil posts none.
+	Warn func(reason, message string)
 	// Wake brings the job back to the deployer, for what no watch shows. It may be called at any time and by anybody, also when the job is over.
 	Wake func()
 	// Memory is kept between the calls of one job as long as the process lives, so that a call need not repeat what an earlier one

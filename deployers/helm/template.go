@@ -88,6 +88,7 @@ func (j *job) applyObjects(ctx context.Context) (resources.Progress, error) {
 	if j.record.status.ObjectsDigest != last {
 		j.announceObjects()
 	}
+	j.record.session().WarnOfDeletion(j.desired, j.record.known.Recorded, "its chart renders none with these values")
 	var err error
 	j.applied, err = apply.Objects(ctx, j.record.session(), j.desired, apply.Options{
 		Strategy: j.config.UpdateStrategy, OnConflict: j.config.OnConflict, OnImmutable: j.config.OnImmutable,

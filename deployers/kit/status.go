@@ -37,6 +37,8 @@ const (
 	ReasonWaiting = "Waiting"
 	// ReasonDeleting says that the object is being deleted.
 	ReasonDeleting = "Deleting"
+	// ReasonDeletesAll says that a job deletes all that the jobs before it have made, though nobody has deleted its object.
+	ReasonDeletesAll = "DeletesAll"
 )
 
 // maxClockSkew is by how much the clocks of two processes may differ.

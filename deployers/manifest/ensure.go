@@ -93,6 +93,7 @@ func (r *run) deploy(ctx context.Context) (*job, contract.Outcome, error) {
 	if err := r.item.Checkpoint("manifest deployer: start apply manifests"); err != nil {
 		return nil, contract.Outcome{Untouched: true}, err
 	}
+	r.session.WarnOfDeletion(r.desired, known.Recorded, "its manifests are an empty list")
 	applied, err := apply.Objects(ctx, r.session, r.desired, apply.Options{
 		Strategy: r.config.UpdateStrategy, OnConflict: r.config.OnConflict, OnImmutable: r.config.OnImmutable,
 		Memory: r.memory, Known: known.Recorded,

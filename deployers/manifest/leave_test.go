@@ -120,3 +120,27 @@ func TestMissingRightsOnAnotherClusterAreAWarningAtOnce(t *testing.T) {
 	assert.Contains(t, outcome.Warning, "cannot uninstall 1 objects from cluster ")
 	assert.Equal(t, 1, m.sites(), "it is not forgotten")
 }
+
+func TestAJobWithoutManifestsSaysThatItDeletesAllBeforeItDoes(t *testing.T) {
+	l := newLife(t)
+	var warned []string
+	l.item.Warn = func(_, message string) {
+		assert.True(t, l.exists("a") && l.exists("b"), "nothing is deleted yet")
+		warned = append(warned, message)
+	}
+	l.configure(header + "manifests: []")
+	l.succeed()
+	l.configure(manifests("1", "a", "b"))
+	l.succeed()
+	l.configure(manifests("1", "a"))
+	l.succeed()
+	assert.Empty(t, warned, "not all, or nothing to delete")
+	l.configure(manifests("1", "a", "b"))
+	l.succeed()
+
+	l.configure(header + "manifests: []")
+	l.succeed()
+	assert.Equal(t, []string{"the job deletes all objects that the item has deployed, because its manifests are an empty list: " +
+		"ConfigMap " + l.namespace + "/a, ConfigMap " + l.namespace + "/b"}, warned)
+	assert.False(t, l.exists("a") || l.exists("b"))
+}

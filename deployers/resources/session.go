@@ -8,10 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -36,6 +40,8 @@ type Session struct {
 	Checkpoint func(name string) error
 	// Changed reports whether an object that was watched may have changed since it was read; nil means that all may have.
 	Changed func(watched contract.Watched) bool
+	// Warn is that of contract.Item; nil warns nobody.
+	Warn func(reason, message string)
 	// DeployItems reads other DeployItems of the namespace live; without it every one still holds what carries its marks.
 	DeployItems crclient.Reader
 	// Siblings reads DeployItems from a cache; nil for none.
@@ -57,6 +63,7 @@ func NewSession(item *contract.Item, labels map[string]string) *Session {
 		Job:        item.DeployItem.Status.JobID,
 		Checkpoint: item.Checkpoint,
 		Changed:    item.Changed,
+		Warn:       item.Warn,
 
 		DeployItems: item.DeployItems, Siblings: item.Siblings,
 	}
@@ -68,6 +75,21 @@ func (s *Session) Step(format string, args ...any) error {
 		return nil
 	}
 	return s.Checkpoint(fmt.Sprintf(format, args...))
+}
+
+// WarnOfDeletion says, before it comes to it, that a job deletes all objects on record because nothing is desired any more. That may be a mistake of
+// a template, and nobody has deleted the item.
+func (s *Session) WarnOfDeletion(desired []Desired, recorded []managedresource.ManagedResourceStatus, because string) {
+	var names []string
+	for _, one := range recorded {
+		if !Stays(one) {
+			names = append(names, one.Resource.String())
+		}
+	}
+	if s.Warn == nil || len(desired) > 0 || len(names) == 0 {
+		return
+	}
+	s.Warn(kit.ReasonDeletesAll, fmt.Sprintf("the job deletes all objects that the item has deployed, because %s: %s", because, beginning.Of(strings.Join(names, ", "), MaxReason/2)))
 }
 
 // On returns the target named name, the target of the DeployItem when name is nil or empty.
