@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -97,8 +98,16 @@ func (r *Reconciler) deletionJob(ctx context.Context, s *scope) (job string, giv
 	if err != nil || job != "" {
 		return job, job != "", err
 	}
+	if left := s.execution.DeletionTimestamp.Add(ownerTime).Sub(s.now); left > 0 && left <= ownerTime && kit.ControllerOf(s.execution, "Installation") == nil {
+		s.requeue = left
+		return "", false, kit.ErrStop
+	}
 	return uuid.NewString(), false, nil
 }
+
+// ownerTime is how long after its deletion an Execution that no Installation has waits for the job that whoever made it gives it: at least a second,
+// because the time of the deletion is in whole seconds.
+const ownerTime = 2 * time.Second
 
 // isRequested reports whether a person asks for another job.
 func isRequested(execution *v1alpha1.Execution) bool {

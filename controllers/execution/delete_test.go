@@ -5,6 +5,7 @@ package execution
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -240,6 +241,43 @@ func TestDeletable(t *testing.T) {
 				names = append(names, next.Name)
 			}
 			assert.Equal(t, c.want, names)
+		})
+	}
+}
+
+func TestADeletionWithoutInstallationWaitsForTheJobOfWhoeverMadeTheExecution(t *testing.T) {
+	for name, tc := range map[string]struct {
+		given string
+		after time.Duration
+		job   string
+	}{
+		"at first":            {after: time.Second / 2},
+		"with a job by then":  {given: "theirs", after: time.Second / 2, job: "theirs"},
+		"when it is too late": {after: ownerTime, job: "own"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := deployed(t)
+			require.NoError(t, b.api.Delete(t.Context(), b.execution()))
+			if tc.given != "" {
+				execution := b.execution()
+				execution.Status.JobID = tc.given
+				require.NoError(t, b.api.Status().Update(t.Context(), execution))
+			}
+			b.now = b.execution().DeletionTimestamp.Add(tc.after)
+
+			result := b.pass()
+
+			job := b.execution().Status.JobID
+			switch tc.job {
+			case "":
+				assert.Equal(t, "1", job)
+				assert.Equal(t, ownerTime-tc.after, result.RequeueAfter)
+			case "own":
+				assert.NotContains(t, []string{"", "1"}, job)
+			default:
+				assert.Equal(t, tc.job, job)
+				assert.Equal(t, v1alpha1.PhaseDeleting, b.execution().Status.Phase)
+			}
 		})
 	}
 }

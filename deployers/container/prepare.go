@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -88,16 +87,10 @@ func (r *run) target(ctx context.Context) (document []byte, ofHost bool, err err
 	return document, ofHost, err
 }
 
-// documentOf returns the document at TARGET_PATH: the Target as it is written, and its content.
+// documentOf returns the document at TARGET_PATH: the whole Target as it was read, and its content.
 func documentOf(found *v1alpha1.Target, content []byte) ([]byte, error) {
-	shown := &v1alpha1.Target{
-		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Target"},
-		ObjectMeta: metav1.ObjectMeta{
-			Name: found.Name, Namespace: found.Namespace, Labels: found.Labels, Annotations: found.Annotations, UID: found.UID,
-			Generation: found.Generation, ResourceVersion: found.ResourceVersion, CreationTimestamp: found.CreationTimestamp,
-		},
-		Spec: found.Spec,
-	}
+	shown := found.DeepCopy()
+	shown.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Target"))
 	raw, err := json.Marshal(resolvedTarget{Target: shown, Content: string(content)})
 	if err != nil {
 		return nil, kit.Stall(operationReconcile, "InvalidTarget", "Target %q cannot be written as JSON; correct its content", found.Name)

@@ -314,6 +314,31 @@ func TestLoginsOfPullSecrets(t *testing.T) {
 	}
 }
 
+func TestTheWholeTargetIsGivenAsItWasRead(t *testing.T) {
+	const written = `{"apiVersion": "landscaper.gardener.cloud/v1alpha1", "kind": "Target", "metadata": {"name": "a", "generateName": "a-", "namespace": "n",
+"uid": "u", "resourceVersion": "7", "generation": 2, "creationTimestamp": "2026-01-01T00:00:00Z", "labels": {"l": "1"}, "annotations": {"a": "1"},
+"finalizers": ["f"], "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "ou"}],
+"managedFields": [{"manager": "m", "operation": "Update", "apiVersion": "landscaper.gardener.cloud/v1alpha1", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {}}}]},
+"spec": {"type": "t", "config": {"k": "v"}}}`
+	found := &v1alpha1.Target{}
+	require.NoError(t, json.Unmarshal([]byte(written), found))
+	found.TypeMeta = metav1.TypeMeta{} // as clients leave it
+
+	document, err := documentOf(found, []byte("secret"))
+
+	require.NoError(t, err)
+	var got struct {
+		Target  map[string]any
+		Content string
+	}
+	require.NoError(t, json.Unmarshal(document, &got))
+	assert.Equal(t, "secret", got.Content)
+	delete(got.Target, "status") // a Target without one says so
+	target, err := json.Marshal(got.Target)
+	require.NoError(t, err)
+	assert.JSONEq(t, written, string(target))
+}
+
 func TestWhetherExportsMayCarryACredential(t *testing.T) {
 	const user = `users: [{name: a, user: {token: "0123456789abcdef"}}]`
 	plain := "apiVersion: v1\nclusters: []\n" + user + "\n"

@@ -173,8 +173,8 @@ func (r *run) tryOut(ctx context.Context, pod *corev1.Pod) error {
 // refusalOf says why the host cluster has not created a Pod.
 func refusalOf(pod *corev1.Pod, err error) error {
 	switch {
-	case apierrors.IsInvalid(err):
-		return kit.Stall(operationReconcile, "InvalidPod", "spec.config makes no valid Pod: %w", err)
+	case kit.IsRefusedForGood(err):
+		return kit.Stall(operationReconcile, "InvalidPod", "spec.config makes no valid Pod: %w; correct it", err)
 	case apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return kit.Again(operationReconcile, "PodForbidden", "the host cluster refuses the Pod: %w", err)
 	}

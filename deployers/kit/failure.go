@@ -155,7 +155,7 @@ func AsOwnFailure(operation string, err error) *Failure {
 // IsRefusedForGood reports whether the API server refused a write of ours as invalid or too large, and so refuses it at every other attempt too.
 // What a policy or a webhook of the cluster refuses is not of that kind, whatever reason it gives: those rules change, and nobody tells us when.
 func IsRefusedForGood(err error) bool {
-	return (apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err) || isTooLargeForStore(err)) && !isRefusedByAdmission(err)
+	return (apierrors.IsInvalid(err) || IsTooLarge(err)) && !isRefusedByAdmission(err)
 }
 
 // isRefusedByAdmission reports whether a ValidatingAdmissionPolicy or an admission webhook refused a write. Both choose the reason of the refusal;
@@ -175,9 +175,10 @@ func isRefusedByAdmission(err error) bool {
 	})
 }
 
-// isTooLargeForStore reports whether etcd refused the size of a request. The API server reports that as an internal error.
-func isTooLargeForStore(err error) bool {
-	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "etcdserver: request is too large")
+// IsTooLarge reports whether the API server or etcd refused the size of a request. The API server reports the latter as an internal error.
+func IsTooLarge(err error) bool {
+	return apierrors.IsRequestEntityTooLargeError(err) ||
+		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "etcdserver: request is too large")
 }
 
 const reasonWebhook = "WebhookUnavailable"

@@ -6,7 +6,9 @@ package resources
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
+	pathvalidation "k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -114,6 +116,9 @@ func complain(path string, object *unstructured.Unstructured) error {
 		if err != nil || value == "" {
 			return objects.Misconfigured("%s.%s: is empty or no string, set it", path, join(field))
 		}
+	}
+	if problems := pathvalidation.IsValidPathSegmentName(object.GetName()); len(problems) > 0 {
+		return objects.Misconfigured("%s.metadata.name: %q %s, correct it", path, object.GetName(), strings.Join(problems, "; "))
 	}
 	for _, field := range []string{"labels", "annotations"} {
 		if _, _, err := unstructured.NestedStringMap(object.Object, "metadata", field); err != nil {

@@ -5,7 +5,6 @@ package resources
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -98,10 +97,10 @@ func (s *Session) On(ctx context.Context, name *string) (*target.Cluster, error)
 		return s.Cluster, nil
 	}
 	if name == nil || *name == "" {
-		return nil, errors.New("no target is named")
+		return nil, objects.Misconfigured("no target is named; set spec.target, or targetName")
 	}
 	if s.Targets == nil {
-		return nil, fmt.Errorf("target %s cannot be used here, remove targetName", *name)
+		return nil, objects.Misconfigured("target %s cannot be used here, remove targetName", *name)
 	}
 	cluster, err := s.Targets(ctx, *name)
 	if err != nil {

@@ -10,12 +10,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
@@ -132,7 +134,10 @@ func Objects(ctx context.Context, s *resources.Session, desired []resources.Desi
 func newWriter(s *resources.Session, options Options, plan [groups][]task) *writer {
 	w := &writer{
 		cluster: s.Cluster, owner: s.Owner, memory: options.Memory, strategy: options.Strategy, others: neighbours.NewHoldings(s, asked(plan)),
-		needed: map[schema.GroupKind]bool{}, rehearsals: &room{}, subjects: &room{},
+		needed: map[schema.GroupKind]bool{}, defined: map[schema.GroupKind]bool{}, rehearsals: &room{}, subjects: &room{},
+	}
+	for _, t := range plan[definitions] {
+		w.defined[definedGroupKind(t.Object)] = true
 	}
 	for _, t := range slices.Concat(plan[clusterScoped:]...) {
 		w.needed[t.Object.GroupVersionKind().GroupKind()] = true
@@ -260,6 +265,9 @@ func prepare(ctx context.Context, s *resources.Session, d resources.Desired, def
 	if kind.Namespaced && object.GetNamespace() == "" {
 		return task{}, objects.Misconfigured("cannot apply %s: metadata.namespace is empty, but the kind lives in a namespace; set it",
 			objects.ReferenceTo(object))
+	}
+	if problems := validation.IsDNS1123Label(object.GetNamespace()); kind.Namespaced && len(problems) > 0 {
+		return task{}, objects.Misconfigured("cannot apply %s: metadata.namespace: %s; correct it", objects.ReferenceTo(object), strings.Join(problems, "; "))
 	}
 	unmarked := object.DeepCopy()
 	s.Owner.Mark(object, d.Policy)

@@ -16,10 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/wishes"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/removal"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 // aboutImmutable are the words in which API servers and the rules of definitions say that a value must not change.
@@ -57,8 +60,8 @@ func (w *writer) immutable(ctx context.Context, t task, verb string, live *unstr
 		return result{err: objects.ObjectError(verb, t.ref, cause)}
 	}
 	if obstacle := w.keepsFromRecreating(t, live); obstacle != "" {
-		return result{err: &objects.Failure{Cause: cause, Text: fmt.Sprintf("%s; %s cannot be changed: %s",
-			objects.ObjectError(verb, t.ref, cause), strings.Join(fields, ", "), obstacle)}}
+		text := fmt.Sprintf("cannot %s %s: %s; %s cannot be changed: %s", verb, t.ref, target.ShownError(cause), strings.Join(fields, ", "), obstacle)
+		return result{err: kit.Coded(&objects.Failure{Cause: cause, Text: text}, v1alpha1.ErrorConfigurationProblem)}
 	}
 	if t.rehearsing {
 		return result{pending: &staged{live: live}}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
@@ -109,7 +110,7 @@ func (w *writer) carryOut(ctx context.Context, t task, config, live *unstructure
 func (w *writer) refusedApply(ctx context.Context, t task, live *unstructured.Unstructured, err error) result {
 	conflicts := fields.ConflictsIn(err)
 	switch {
-	case strings.Contains(err.Error(), untyped):
+	case strings.Contains(err.Error(), objects.Untyped):
 		return result{err: untypedError(t.ref, err)}
 	case live == nil && len(conflicts) > 0:
 		// Somebody else has created the object before the dry run; with a read it is known whose it is.
@@ -124,14 +125,12 @@ func (w *writer) refusedApply(ctx context.Context, t task, live *unstructured.Un
 	return w.immutable(ctx, t, "apply", live, err)
 }
 
-// untyped is how API servers begin to say that an object has a field that its kind does not have, or a value of another type.
-const untyped = "failed to create typed patch object"
-
 // untypedError says which field is wrong, without the value that the server shows.
 func untypedError(ref managedresource.ResourceReference, err error) error {
-	_, problem, _ := strings.Cut(err.Error(), untyped)
+	_, problem, _ := strings.Cut(err.Error(), objects.Untyped)
 	problem, _, _ = strings.Cut(problem, ", got ")
-	return &objects.Failure{Text: fmt.Sprintf("cannot apply %s: a field or the type of a value is wrong%s; correct the manifest", ref, problem), Cause: err}
+	text := fmt.Sprintf("cannot apply %s: a field or the type of a value is wrong%s; correct the manifest", ref, problem)
+	return kit.Coded(&objects.Failure{Text: text, Cause: err}, v1alpha1.ErrorConfigurationProblem)
 }
 
 // try sends a dry run. What earlier managers have is about to be taken over, so it is no conflict.

@@ -31,8 +31,8 @@ type writer struct {
 	memory   *Memory
 	// others knows what other DeployItems hold of the objects.
 	others *neighbours.Holdings
-	// needed are the kinds of the objects that come after the definitions.
-	needed map[schema.GroupKind]bool
+	// needed are the kinds of the objects that come after the definitions, defined those of the definitions.
+	needed, defined map[schema.GroupKind]bool
 	// rehearsals and subjects bound what is kept of dry runs, and for readiness.
 	rehearsals, subjects *room
 }
@@ -55,9 +55,18 @@ type result struct {
 	resource                            managedresource.ResourceReference
 }
 
-// applyOne creates or updates one object. An object that is not known is created right away: most are new, and the API server
-// says so when one is not.
+// applyOne creates or updates one object. A refusal of an object whose definition comes with it may be that of the definition before.
 func (w *writer) applyOne(ctx context.Context, t task) result {
+	r := w.attempt(ctx, t)
+	if w.defined[t.Object.GroupVersionKind().GroupKind()] {
+		r.err = objects.MayHeal(r.err)
+	}
+	return r
+}
+
+// attempt makes one attempt after the other as long as races are lost. An object that is not known is created right away: most are new, and the API
+// server says so when one is not.
+func (w *writer) attempt(ctx context.Context, t task) result {
 	create := !t.known && w.strategy != managedresource.UpdateStrategyApply && !wishes.Of(w.strategy, t.Object, nil).Aside
 	for range objects.Attempts {
 		if err := ctx.Err(); err != nil {

@@ -6,6 +6,7 @@ package objects
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,8 +30,8 @@ func (f *Failure) Error() string { return f.Text }
 // Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Cause }
 
-// ObjectError says that verb failed for an object. Rejected credentials get the code ERR_UNAUTHORIZED; everything else may
-// heal and gets none. The content of refused objects stays out of the text.
+// ObjectError says that verb failed for an object. Rejected credentials get the code ERR_UNAUTHORIZED, and what the API server refuses as often as it is
+// asked ERR_CONFIGURATION_PROBLEM; everything else may heal and gets none. The content of refused objects stays out of the text.
 func ObjectError(verb string, ref managedresource.ResourceReference, err error) error {
 	if err == nil {
 		return nil
@@ -40,7 +41,39 @@ func ObjectError(verb string, ref managedresource.ResourceReference, err error) 
 		wrapped.Text += "; give the credentials of the target the permission, or correct them"
 		return kit.Coded(wrapped, v1alpha1.ErrorUnauthorized)
 	}
+	if cure := cureOf(err); cure != "" {
+		wrapped.Text += "; " + cure
+		return kit.Coded(wrapped, v1alpha1.ErrorConfigurationProblem)
+	}
 	return wrapped
+}
+
+// cureOf says what a person does about a refusal that another try can only repeat; "" where it may heal. An address or port that another Service has
+// is Invalid, too, and may become free.
+func cureOf(err error) string {
+	switch {
+	case kit.IsTooLarge(err):
+		return "no API server stores an object of this size; make it smaller, or several of it"
+	case kit.IsRefusedForGood(err) && !strings.Contains(err.Error(), "is already allocated"), apierrors.IsBadRequest(err) && isUndecodable.MatchString(err.Error()):
+		return "correct what the manifest or the chart says there"
+	}
+	return ""
+}
+
+// isUndecodable finds how API servers say that they cannot read an object. Other bad requests are those of webhooks and of servers in between.
+var isUndecodable = regexp.MustCompile(`cannot be handled as a|the object provided is unrecognized|` + Untyped)
+
+// Untyped is how API servers begin to say that an object has a field that its kind does not have, or a value of another type.
+const Untyped = "failed to create typed patch object"
+
+// MayHeal takes from an error what ends a job at once, where a refusal may be that of a definition which is about to change.
+func MayHeal(err error) error {
+	if err == nil || cureOf(err) == "" {
+		return err
+	}
+	var answer *apierrors.StatusError
+	errors.As(err, &answer)
+	return &Failure{Text: err.Error(), Cause: answer}
 }
 
 // IsUnauthorized reports whether the credentials are at fault. Admission plug-ins answer 403 too (terminating namespaces, quotas,
