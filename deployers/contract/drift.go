@@ -43,6 +43,9 @@ type Deployed struct {
 	Managers []string
 	// Objects that were deployed.
 	Objects []managedresource.ResourceReference
+	// Merged says that somebody has merged what was wanted into the objects, as Helm does, so that they may lack some of it. They are compared once after
+	// each job, whether somebody has changed them since or not.
+	Merged bool
 }
 
 // DriftSearch is what to compare.

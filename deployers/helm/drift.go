@@ -55,7 +55,7 @@ func (d *deployer) Deployed(item *v1alpha1.DeployItem) (contract.Deployed, error
 	}
 	return contract.Deployed{
 		Selector: config.ManagedByLabel + "=" + config.ManagedByHelm, Managers: []string{engine.FieldManager, resources.FieldManager},
-		Objects: referencesIn(status.Release.Inventory),
+		Objects: referencesIn(status.Release.Inventory), Merged: true,
 	}, nil
 }
 

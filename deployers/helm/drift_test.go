@@ -137,6 +137,37 @@ func TestDriftIsCorrected(t *testing.T) {
 	}
 }
 
+// TestAnElementThatHelmLosesIsDrift has two ports of one number, which Helm's merge takes for one.
+func TestAnElementThatHelmLosesIsDrift(t *testing.T) {
+	service := func(more string) map[string]string {
+		return map[string]string{"templates/all.yaml": `{apiVersion: v1, kind: Service, metadata: {name: dns}, spec: {ports: [{name: tcp, port: 53}` + more + `]}}`}
+	}
+	for mode, want := range map[string]int{"warn": 1, "enabled": 2} {
+		t.Run(mode, func(t *testing.T) {
+			f := newFixture(t)
+			f.serve()
+			content := config{"chart": raw(archive(f, "1.0.0", service(""))), "driftDetection": config{"mode": mode}}
+			f.createItem(content, testTimeout)
+			f.request()
+			require.Equal(t, v1alpha1.PhaseSucceeded, f.finish().Phase)
+
+			content["chart"] = raw(archive(f, "1.1.0", service(", {name: udp, port: 53, protocol: UDP}")))
+			f.edit(func() { f.configure(content) })
+			live := &corev1.Service{}
+			require.NoError(t, f.get("dns", live))
+			require.Eventually(t, func() bool { return time.Since(live.CreationTimestamp.Time) > 2*time.Second }, time.Minute, 50*time.Millisecond,
+				"two writes in one second look like those of somebody else")
+			f.request()
+			require.Equal(t, v1alpha1.PhaseSucceeded, f.finish().Phase)
+
+			if mode == "warn" {
+				f.awaitDrifted(metav1.ConditionTrue, "Service "+f.namespace+"/dns /spec/ports/")
+			}
+			require.NoError(t, f.platform.Await(f.ctx, f.deployed(live, "dns"), func() bool { return len(live.Spec.Ports) == want }))
+		})
+	}
+}
+
 func TestIgnoredDriftOfChartsStays(t *testing.T) {
 	for name, isRelease := range modes {
 		t.Run(name, func(t *testing.T) {

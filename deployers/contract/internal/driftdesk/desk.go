@@ -35,11 +35,13 @@ type Detector interface {
 	IsAt(item *v1alpha1.DeployItem, to managedresource.ClusterReference) bool
 }
 
-// Deployed is what an item has deployed: the label selector and the field managers of the deployer, and the objects.
+// Deployed is what an item has deployed: the label selector and the field managers of the deployer, the objects, and whether they may lack some of what was
+// wanted.
 type Deployed struct {
 	Selector string
 	Managers []string
 	Objects  []managedresource.ResourceReference
+	Merged   bool
 }
 
 // Found is the answer of the deployer about one object.
@@ -124,10 +126,10 @@ type driftItem struct {
 	unreachable bool
 	// tooMany says that there are too many watches already.
 	tooMany bool
-	// doubtful says that the item shows something that this process has not found out.
-	doubtful bool
-	findings findings
-	timer    *time.Timer
+	// doubtful says that the item shows something that this process has not found out, isNew that its job has ended a moment ago.
+	doubtful, isNew bool
+	findings        findings
+	timer           *time.Timer
 	// attempt counts the searches that failed one after the other.
 	attempt int
 	// searched is when the item was last searched, searches how often in a row.
@@ -206,7 +208,7 @@ func (d *Desk) Observe(item *v1alpha1.DeployItem) {
 func (d *Desk) enrol(item *v1alpha1.DeployItem, known *driftItem, job finishedJob, mode managedresource.DriftMode) {
 	shown := meta.FindStatusCondition(item.Status.Conditions, v1alpha1.DriftedCondition)
 	fresh := &driftItem{
-		key: client.ObjectKeyFromObject(item), uid: item.UID, mode: mode, job: job, doubtful: shown != nil && shown.Status != "False",
+		key: client.ObjectKeyFromObject(item), uid: item.UID, mode: mode, job: job, isNew: time.Since(finishedAt(item)) < newTime, doubtful: shown != nil && shown.Status != "False",
 		findings: findings{corrections: map[managedresource.ResourceReference]correction{}},
 	}
 	if known != nil {

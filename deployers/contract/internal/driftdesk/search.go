@@ -32,6 +32,8 @@ const (
 	searchTime = time.Minute
 	// reopenPause is the least time between two looks at the content of a Target whose watches break.
 	reopenPause = 30 * time.Second
+	// newTime is how long after its job an item counts as new. A process that starts later does not compare what all of them have merged.
+	newTime = time.Minute
 )
 
 // handle does what there is to do for an item.
@@ -93,7 +95,7 @@ func (s *site) follow(item *v1alpha1.DeployItem, known *driftItem) bool {
 	err = d.watches.Follow(known.key, drift.Deployed{
 		Cluster: s.cluster, Selector: deployed.Selector, Managers: deployed.Managers, Objects: objects, Since: finishedAt(item), Tell: known.doubtful,
 	})
-	if known.doubtful && isShownDrifted(item) {
+	if known.doubtful && isShownDrifted(item) || known.isNew && deployed.Merged {
 		d.watches.Suspect(known.key)
 	}
 	d.mu.Lock()

@@ -3,7 +3,10 @@
 
 package fields
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // Limits of what tells the items of a list apart. No API server has lists that come near.
 const (
@@ -53,6 +56,7 @@ func (s shape) keyOf(item any, names []string) string {
 type itemIndex struct {
 	names  []string
 	length int
+	// shapes are sorted, those with most fields first.
 	shapes []shape
 	places map[shape]map[string]int
 }
@@ -71,6 +75,7 @@ func indexItems(wanted []any, names []string) (itemIndex, bool) {
 				return x, false
 			}
 			x.shapes = append(x.shapes, s)
+			slices.SortFunc(x.shapes, func(a, b shape) int { return bits.OnesCount32(uint32(b)) - bits.OnesCount32(uint32(a)) })
 			x.places[s] = map[string]int{}
 		}
 		key := s.keyOf(item, names)
@@ -81,34 +86,23 @@ func indexItems(wanted []any, names []string) (itemIndex, bool) {
 	return x, true
 }
 
-// placesOf returns the places of the wanted items that another item is, one for each shape.
-func (x *itemIndex) placesOf(item any) []int {
-	var places []int
+// placeOf returns the place of the wanted item that another item is; -1 for none. Of several it is the one that has most of the key fields: a port without
+// protocol is not the one whose protocol another item names.
+func (x *itemIndex) placeOf(item any) int {
 	for _, s := range x.shapes {
 		if place, found := x.places[s][s.keyOf(item, x.names)]; found {
-			places = append(places, place)
+			return place
 		}
 	}
-	return places
-}
-
-// placeOf returns the place of the first wanted item that another item is; -1 for none.
-func (x *itemIndex) placeOf(item any) int {
-	places := x.placesOf(item)
-	if len(places) == 0 {
-		return -1
-	}
-	return slices.Min(places)
+	return -1
 }
 
 // firstsIn returns for each wanted item where in another list the first is that it means; -1 for none, and for those that are wanted twice.
 func (x *itemIndex) firstsIn(others []any) []int {
 	firsts := slices.Repeat([]int{-1}, x.length)
 	for i, other := range others {
-		for _, place := range x.placesOf(other) {
-			if firsts[place] < 0 {
-				firsts[place] = i
-			}
+		if place := x.placeOf(other); place >= 0 && firsts[place] < 0 {
+			firsts[place] = i
 		}
 	}
 	return firsts

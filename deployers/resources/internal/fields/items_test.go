@@ -170,3 +170,27 @@ func TestPointersOfDeepFieldsAreShort(t *testing.T) {
 	}
 	assert.LessOrEqual(t, size, maxPointers+2*maxPointer)
 }
+
+// TestAnItemThatLeavesKeysToDefaultsIsNotAnotherOne has ports that are told apart by number and protocol.
+func TestAnItemThatLeavesKeysToDefaultsIsNotAnotherOne(t *testing.T) {
+	const fields = `{"f:l":{"k:{\"port\":53,\"protocol\":\"TCP\"}":{"f:name":{},"f:port":{},"f:protocol":{}},"k:{\"port\":53,\"protocol\":\"UDP\"}":{"f:name":{},"f:port":{},"f:protocol":{}}}}`
+	const udp, tcp = "{name: udp, port: 53, protocol: UDP}", "{name: tcp, port: 53, protocol: TCP}"
+	for name, tc := range map[string]struct {
+		wanted, live string
+		drift        []string
+	}{
+		"as it is":                   {"[{name: tcp, port: 53}, " + udp + "]", "[" + udp + ", " + tcp + "]", nil},
+		"as it is, the other first":  {"[" + udp + ", {name: tcp, port: 53}]", "[" + tcp + ", " + udp + "]", nil},
+		"the one with default lost":  {"[{name: tcp, port: 53}, " + udp + "]", "[" + udp + "]", []string{"/l/1"}},
+		"the one with protocol lost": {"[{name: tcp, port: 53}, " + udp + "]", "[" + tcp + "]", []string{"/l/0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wanted, live := parse(t, "{kind: A, l: "+tc.wanted+"}"), written(t, "{kind: A, l: "+tc.live+"}", map[string]string{Manager: fields})
+			result := parse(t, "{kind: A, l: ["+udp+", "+tcp+"]}")
+			assert.Equal(t, tc.drift, DifferingFields(wanted, live, result))
+			next, _, err := unstructured.NestedSlice(Corrected(wanted, live).Object, "l")
+			require.NoError(t, err)
+			assert.Len(t, next, 2)
+		})
+	}
+}
