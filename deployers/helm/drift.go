@@ -173,16 +173,33 @@ func inventoryFor(ctx context.Context, cluster *target.Cluster, release *engine.
 	}
 	inventory := &helmv1alpha1.ReleaseInventory{Entries: []helmv1alpha1.InventoryEntry{}}
 	for _, object := range objects {
-		kind := schema.FromAPIVersionAndKind(object.Resource.APIVersion, object.Resource.Kind)
-		inventory.Entries = append(inventory.Entries, helmv1alpha1.InventoryEntry{
-			ID:      strings.Join([]string{object.Resource.Namespace, strings.ReplaceAll(object.Resource.Name, ":", "__"), kind.Group, kind.Kind}, "_"),
-			Version: kind.Version,
-		})
+		inventory.Entries = append(inventory.Entries, inventoryEntry(object.Resource))
 	}
 	return inventory
 }
 
-// referencesIn returns the objects of an inventory. Names hold no underscore; colons, as in the names of roles, are written as two.
+func inventoryEntry(ref managedresource.ResourceReference) helmv1alpha1.InventoryEntry {
+	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+	return helmv1alpha1.InventoryEntry{
+		ID: strings.Join([]string{ref.Namespace, inventoryName(ref.Name), kind.Group, kind.Kind}, "_"), Version: kind.Version,
+	}
+}
+
+// inventoryName writes a name as inventories of Flux have it: colons, as in the names of roles, as two underscores. The underscores of names that would be
+// read as others then are written as %5F, which no name has.
+func inventoryName(name string) string {
+	written := strings.ReplaceAll(name, ":", "__")
+	if nameInInventory(written) != name {
+		written = strings.ReplaceAll(strings.ReplaceAll(name, "_", "%5F"), ":", "__")
+	}
+	return written
+}
+
+func nameInInventory(written string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(written, "__", ":"), "%5F", "_")
+}
+
+// referencesIn returns the objects of an inventory.
 func referencesIn(inventory *helmv1alpha1.ReleaseInventory) []managedresource.ResourceReference {
 	if inventory == nil {
 		return nil
@@ -201,7 +218,7 @@ func referencesIn(inventory *helmv1alpha1.ReleaseInventory) []managedresource.Re
 		kind := schema.GroupVersionKind{Group: rest[groupAt+1 : kindAt], Version: entry.Version, Kind: rest[kindAt+1:]}
 		apiVersion, name := kind.ToAPIVersionAndKind()
 		refs = append(refs, managedresource.ResourceReference{
-			APIVersion: apiVersion, Kind: name, Namespace: namespace, Name: strings.ReplaceAll(rest[:groupAt], "__", ":"),
+			APIVersion: apiVersion, Kind: name, Namespace: namespace, Name: nameInInventory(rest[:groupAt]),
 		})
 	}
 	return refs

@@ -15,12 +15,40 @@ import (
 	"github.com/stretchr/testify/require"
 
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
+
+// TestEveryNameSurvivesTheInventory has all names of a few characters that tell fields apart, of kinds with and without namespace and group.
+func TestEveryNameSurvivesTheInventory(t *testing.T) {
+	names := []string{"system:controller:a_b", "é x", `"\`, "a?b#c&d=e+f,g;h"}
+	last := []string{""}
+	for range 5 {
+		var longer []string
+		for _, name := range last {
+			for _, char := range []string{"_", ":", ".", "-", "a", "5F"} {
+				longer = append(longer, name+char)
+			}
+		}
+		names, last = append(names, longer...), longer
+	}
+	for _, name := range names {
+		for _, ref := range []managedresource.ResourceReference{
+			{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: name},
+			{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "Role", Namespace: "a-b", Name: name},
+			{APIVersion: "v1", Kind: "Secret", Namespace: "a", Name: name}, {APIVersion: "v1", Kind: "Node", Name: name},
+		} {
+			entry := inventoryEntry(ref)
+			require.Equal(t, []managedresource.ResourceReference{ref}, referencesIn(&helmv1alpha1.ReleaseInventory{Entries: []helmv1alpha1.InventoryEntry{entry}}), entry.ID)
+		}
+	}
+	assert.Equal(t, "_system__node_rbac.authorization.k8s.io_ClusterRole",
+		inventoryEntry(managedresource.ResourceReference{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "system:node"}).ID, "as Flux writes it")
+}
 
 // revision returns a release with the labels of a wish, changed as pairs of label and value say.
 func revision(status engine.Status, began time.Time, changes ...string) *engine.Release {

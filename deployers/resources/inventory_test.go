@@ -4,6 +4,8 @@
 package resources_test
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
@@ -137,4 +140,40 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: own}, subjects:
 	}, pace.Within(10*time.Second), 100*time.Millisecond)
 
 	assert.Equal(t, "lost", found[0].Resource.Name)
+}
+
+// TestObjectsOfEveryLegalNameAreFoundAgain has names that only objects of RBAC may have, and the longest ones.
+func TestObjectsOfEveryLegalNameAreFoundAgain(t *testing.T) {
+	for _, strategy := range []managedresource.UpdateStrategy{"update", "apply"} {
+		t.Run(string(strategy), func(t *testing.T) {
+			b := newBench(t)
+			var desired []resources.Desired
+			for _, name := range []string{
+				"a:b", "a__b", "a_", "_:_", "A b", "é", `"a"`, `a\b`, "a?b#c", "a&b=c+d", "~a,b;c", "..a", "$(a)", "<a>", "{{a}}", "a@b!c*d'e", strings.Repeat("n", 300),
+			} {
+				role := b.object("{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {namespace: %[1]s}, rules: []}")
+				role.SetName(name)
+				desired = append(desired, manage(role))
+			}
+			applied := b.apply(strategy, nil, desired...)
+			raw, err := json.Marshal(applied.Managed)
+			require.NoError(t, err)
+			var recorded []managedresource.ManagedResourceStatus
+			require.NoError(t, json.Unmarshal(raw, &recorded))
+			require.Len(t, recorded, len(desired))
+
+			again := b.apply(strategy, recorded, desired...)
+			assert.Empty(t, again.Orphans(recorded))
+			for _, d := range desired {
+				assert.False(t, b.drift(d, apply.DriftOptions{Strategy: strategy}).Missing, d.Object.GetName())
+			}
+			for range 2 { // the first asks for the deletion, the second sees its end
+				_, err = b.Delete(t.Context(), recorded, nil)
+				require.NoError(t, err)
+			}
+			for _, d := range desired {
+				assert.False(t, b.exists(d.Object), d.Object.GetName())
+			}
+		})
+	}
 }
