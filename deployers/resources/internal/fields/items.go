@@ -97,6 +97,37 @@ func (x *itemIndex) placeOf(item any) int {
 	return -1
 }
 
+const (
+	// isOther is an item that is not wanted, isAgain one that a wanted item with all of the key is, too.
+	isOther = -1
+	isAgain = -2
+)
+
+// pair returns for each live item the place of the wanted item that it is, each once, else isOther or isAgain. A wanted item that leaves keys to their
+// defaults is the one that was written for it before: what somebody else has added beside that is another one.
+func (x *itemIndex) pair(wanted, live []any, isOurs func(i int) bool) []int {
+	places := slices.Repeat([]int{isOther}, len(live))
+	taken := make([]bool, len(wanted))
+	whole := whole
+	if x.names != nil {
+		whole = 1<<len(x.names) - 1
+	}
+	for _, ours := range []bool{true, false} {
+		for i, item := range live {
+			if isOurs(i) != ours {
+				continue
+			}
+			switch at := x.placeOf(item); {
+			case at >= 0 && !taken[at]:
+				places[i], taken[at] = at, true
+			case at >= 0 && shapeOf(wanted[at], x.names) == whole:
+				places[i] = isAgain
+			}
+		}
+	}
+	return places
+}
+
 // firstsIn returns for each wanted item where in another list the first is that it means; -1 for none, and for those that are wanted twice.
 func (x *itemIndex) firstsIn(others []any) []int {
 	firsts := slices.Repeat([]int{-1}, x.length)

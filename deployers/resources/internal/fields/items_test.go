@@ -194,3 +194,19 @@ func TestAnItemThatLeavesKeysToDefaultsIsNotAnotherOne(t *testing.T) {
 		})
 	}
 }
+
+// TestAnItemOfOthersBesideOneWithDefaultsIsKept has a port that somebody else has added to one of the same number.
+func TestAnItemOfOthersBesideOneWithDefaultsIsKept(t *testing.T) {
+	fields := func(protocol string) string {
+		return `{"f:l":{"k:{\"port\":53,\"protocol\":\"` + protocol + `\"}":{"f:name":{},"f:port":{},"f:protocol":{}}}}`
+	}
+	next := parse(t, "{kind: A, l: [{name: new, port: 53}]}")
+	live := written(t, "{kind: A, l: [{name: udp, port: 53, protocol: UDP}, {name: tcp, port: 53, protocol: TCP}]}",
+		map[string]string{Manager: fields("TCP"), "other": fields("UDP")})
+	keepOfOthers(next, live)
+	kept, _, err := unstructured.NestedSlice(next.Object, "l")
+	require.NoError(t, err)
+	assert.Equal(t, []any{
+		map[string]any{"name": "udp", "port": int64(53), "protocol": "UDP"}, map[string]any{"name": "new", "port": int64(53)},
+	}, kept)
+}

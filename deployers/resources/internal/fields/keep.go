@@ -177,18 +177,18 @@ func (o ownership) keepItems(wanted, live []any) []any {
 		return wanted
 	}
 	next := slices.Clone(wanted)
-	taken := make([]bool, len(wanted))
+	keys := make([]string, len(live))
+	for i, item := range live {
+		keys[i] = itemKey(item, names)
+	}
 	var order []int
-	for _, item := range live {
-		key := itemKey(item, names)
-		at := index.placeOf(item)
+	for i, at := range index.pair(wanted, live, func(i int) bool { return o.ours.has(keys[i]) }) {
 		switch {
-		case at >= 0 && !taken[at]:
-			taken[at] = true
-			next[at] = o.below(key).keep(next[at], item)
-		case at < 0 && !o.isOurs(key):
+		case at >= 0:
+			next[at] = o.below(keys[i]).keep(next[at], live[i])
+		case at == isOther && !o.isOurs(keys[i]):
 			at = len(next)
-			next = append(next, item)
+			next = append(next, live[i])
 		default:
 			continue
 		}
