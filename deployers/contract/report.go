@@ -79,10 +79,15 @@ func (r *reporter) succeed(ctx context.Context, s *scope) error {
 		return err
 	}
 	r.announce(s)
+	r.warnOf(s)
+	return nil
+}
+
+// warnOf posts the event about what the deployer could not do.
+func (r *reporter) warnOf(s *scope) {
 	if s.outcome.Warning != "" {
 		r.options.Recorder.AnnotatedEventf(s.item, notify.Once(s.item.Status.JobID), corev1.EventTypeWarning, reasonWarning, "%s", kit.Message(s.outcome.Warning))
 	}
-	return nil
 }
 
 // announce posts the event of a job that ended well. Its token tells receivers of notifications that it is another one than that of the job before.
@@ -98,7 +103,7 @@ func (r *reporter) announce(s *scope) {
 	r.options.Recorder.AnnotatedEventf(s.item, metadata, corev1.EventTypeNormal, event.Reason, "%s", kit.Message(event.Message))
 }
 
-// reasonWarning is the reason of events about what a deployer could not do although the job succeeded.
+// reasonWarning is the reason of events about what a deployer could not do although the job, or the deletion, succeeded.
 const reasonWarning = "DeployedWithWarning"
 
 // success is the message of the Ready condition after a success.
@@ -117,6 +122,7 @@ func (r *reporter) letGo(ctx context.Context, s *scope) error {
 	if err == nil {
 		r.jobs.End(s.job)
 		r.writes.Written.Released(s.item)
+		r.warnOf(s)
 	}
 	return err
 }

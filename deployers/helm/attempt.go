@@ -27,6 +27,8 @@ type attempt struct {
 	sources []v1alpha1.SourceStatus
 	// made is the event about what the job has made, nil when that was nothing.
 	made *contract.Event
+	// stays says what the target has lost the record of and stays there.
+	stays string
 	// warning says what could not be uninstalled elsewhere.
 	warning string
 	// departure counts the tries to uninstall that.
@@ -54,8 +56,12 @@ func attemptOf(item *contract.Item) *attempt {
 
 // warn adds a warning.
 func (a *attempt) warn(text string) {
-	if a.warning != "" {
-		text = a.warning + "; " + text
+	a.warning = joined(a.warning, text)
+}
+
+func joined(first, second string) string {
+	if first == "" || second == "" {
+		return first + second
 	}
-	a.warning = text
+	return first + "; " + second
 }

@@ -75,10 +75,12 @@ func decide(last *engine.Release, wanted wish, now time.Time) action {
 	switch {
 	case last == nil:
 		return actionInstall
-	case last.Status == engine.StatusUninstalled:
+	case last.Status == engine.StatusUninstalled && !last.Leaving:
 		return actionReplace
 	case isOthers(last, wanted.labels) && !wanted.takeOwnership:
 		return actionRefuse
+	case last.Leaving:
+		return actionFinishUninstall
 	case last.Status.IsPending(), last.Status == engine.StatusUninstalling:
 		return takeOver(last, wanted, now)
 	case last.Status == engine.StatusDeployed && sameAttempt(last, wanted.labels):

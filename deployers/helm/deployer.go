@@ -167,7 +167,7 @@ func (j *job) outcome(outcome contract.Outcome) contract.Outcome {
 	if status == nil && j.touched {
 		status = j.record.now()
 	}
-	outcome.Untouched, outcome.Warning, outcome.Sources = status == nil, j.attempt.warning, j.attempt.sources
+	outcome.Untouched, outcome.Warning, outcome.Sources = status == nil, joined(j.attempt.stays, j.attempt.warning), j.attempt.sources
 	if outcome.Done {
 		outcome.Event = j.attempt.made
 	}
@@ -214,7 +214,7 @@ func (d *deployer) newJob(
 	item *contract.Item, decoded *helmv1alpha1.ProviderConfiguration, status *helmv1alpha1.ProviderStatus, known *attempt,
 ) *job {
 	r := &record{item: item, config: decoded, status: status}
-	return &job{deployer: d, item: item, config: decoded, record: r, uninstaller: &uninstaller{engine: d.engine, record: r}, attempt: known}
+	return &job{deployer: d, item: item, config: decoded, record: r, uninstaller: &uninstaller{engine: d.engine, record: r, attempt: known}, attempt: known}
 }
 
 var errNoTarget = errors.New("spec.target: names no target; a chart needs a cluster to go to")

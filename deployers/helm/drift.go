@@ -12,8 +12,11 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
@@ -87,6 +90,10 @@ func (j *job) releaseDrift(ctx context.Context, options apply.DriftOptions) ([]c
 	if err != nil {
 		return nil, err
 	}
+	record := j.engine.RecordOf(deployed.Namespace, deployed.Name, deployed.Revision)
+	if last == nil && record != nil {
+		return j.lostDrift(ctx, *record, options.Objects), nil
+	}
 	if last == nil || last.Revision != deployed.Revision || last.Status != engine.StatusDeployed {
 		return nil, contract.ErrNoVerdict
 	}
@@ -105,7 +112,29 @@ func (j *job) releaseDrift(ctx context.Context, options apply.DriftOptions) ([]c
 		other, isMarked := config.ReleaseOn(live)
 		return isMarked && other != release
 	}
-	return apply.FindDrift(ctx, j.record.session(), desired, options)
+	found, err := apply.FindDrift(ctx, j.record.session(), desired, options)
+	if record != nil {
+		found = append(found, contract.Drift{Resource: *record}) // it may have been missing
+	}
+	return found, err
+}
+
+// lostDrift tells of a release without a record that the record is missing, and which objects are; nothing says what the others should be like.
+func (j *job) lostDrift(ctx context.Context, record managedresource.ResourceReference, objects []managedresource.ResourceReference) []contract.Drift {
+	found := []contract.Drift{{Resource: record, Missing: true}}
+	for _, ref := range objects {
+		live := metadataOf(ref)
+		err := j.item.Target.Client.Get(ctx, client.ObjectKeyFromObject(live), live)
+		switch {
+		case err == nil:
+			found = append(found, contract.Drift{Resource: ref, Live: live})
+		case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+			found = append(found, contract.Drift{Resource: ref, Missing: true})
+		default:
+			found = append(found, contract.Drift{Resource: ref, Err: err})
+		}
+	}
+	return found
 }
 
 // objectDrift compares with the objects of the chart, unless chart or values give others than those that the last job applied.

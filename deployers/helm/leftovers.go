@@ -6,7 +6,6 @@ package helm
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -99,7 +98,7 @@ func (j *job) removeLeftovers(ctx context.Context) (resources.Progress, error) {
 		return resources.Progress{}, err
 	}
 	j.record.known.Attempted = resources.Orphans(attempted, objects) // on record until they are gone
-	if err := removeOwned(ctx, j.record.session(), j.item.Target, releaseOf(j.config), j.record.known.Attempted); err != nil {
+	if _, err := removeOwned(ctx, j.record.session(), j.item.Target, releaseOf(j.config), j.record.known.Attempted); err != nil {
 		return resources.Progress{}, helmProblem(err)
 	}
 	if err := unmark(ctx, j.record, objects); err != nil {
@@ -112,21 +111,23 @@ func (j *job) removeLeftovers(ctx context.Context) (resources.Progress, error) {
 	return progress, err
 }
 
-// removeOwned deletes those of the leftovers that the release owns on the cluster and that are not to be kept.
+// removeOwned deletes those of the leftovers that the release owns on the cluster and that are not to be kept. The progress names what is still there.
 func removeOwned(
 	ctx context.Context, s *resources.Session, cluster *target.Cluster, release managedresource.ReleaseReference,
 	leftovers []managedresource.ManagedResourceStatus,
-) error {
-	isOwn := func(live *unstructured.Unstructured) bool {
+) (resources.Progress, error) {
+	progress, err := removal.Request(ctx, s, cluster, leftovers, isOwnOf(release))
+	if err != nil {
+		err = fmt.Errorf("an earlier attempt on helm release %s/%s left an object: %w", release.Namespace, release.Name, err)
+	}
+	return progress, err
+}
+
+// isOwnOf returns what tells the objects that a release owns and that are not to be kept.
+func isOwnOf(release managedresource.ReleaseReference) func(live *unstructured.Unstructured) bool {
+	return func(live *unstructured.Unstructured) bool {
 		return engine.Owns(live, release.Namespace, release.Name) && !engine.IsKept(live.GetAnnotations())
 	}
-	var problems []error
-	for _, leftover := range leftovers {
-		if err := removal.Request(ctx, s, cluster, leftover.Resource, isOwn); err != nil {
-			problems = append(problems, fmt.Errorf("an earlier attempt on helm release %s/%s left an object: %w", release.Namespace, release.Name, err))
-		}
-	}
-	return errors.Join(problems...)
 }
 
 func metadataOf(ref managedresource.ResourceReference) *metav1.PartialObjectMetadata {
@@ -243,9 +244,9 @@ func (j *job) retireOthers(ctx context.Context) (resources.Progress, error) {
 		}
 		j.touched = true
 		flags := j.uninstaller.flags()
-		flags.Wait = true // the new release may have objects of the same names
-		if err := j.uninstaller.uninstall(ctx, j.item.Target, release, flags); err != nil {
-			return resources.Progress{}, helmProblem(err)
+		flags.UntilGone = true // the new release may have objects of the same names
+		if progress, err := j.uninstaller.uninstall(ctx, j.item.Target, release, flags); err != nil || !progress.Done() {
+			return progress, helmProblem(err)
 		}
 		j.record.dropRelease(release)
 	}
@@ -270,12 +271,13 @@ func (j *job) leaveReleases(ctx context.Context) (resources.Progress, error) {
 			j.record.dropRelease(release)
 			continue
 		}
-		attempted, err := locate(ctx, j.item.Target, resources.Union(j.record.known.Attempted, attemptedIn(history, isAny)))
+		attempted, err := locate(ctx, j.item.Target, resources.Union(j.record.known.Attempted, resources.Union(attemptedIn(history, isAny), j.record.lost(release, history))))
 		if err != nil {
 			return resources.Progress{}, err
 		}
-		if err := removeOwned(ctx, j.record.session(), j.item.Target, release, resources.Orphans(attempted, j.applied.Managed)); err != nil {
-			return resources.Progress{}, helmProblem(err)
+		progress, err := removeOwned(ctx, j.record.session(), j.item.Target, release, resources.Orphans(attempted, j.applied.Managed))
+		if err != nil || !progress.Done() {
+			return progress, helmProblem(err)
 		}
 		if err := disown(ctx, j.item.Target, j.applied.Subjects, release); err != nil {
 			return resources.Progress{}, helmProblem(err)

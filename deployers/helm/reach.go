@@ -63,6 +63,9 @@ func (r *releaser) reach(ctx context.Context) (*engine.Release, error) {
 		case err != nil:
 			return nil, err
 		}
+		if err := r.record.noteLoss(ctx, history); err != nil {
+			return nil, err
+		}
 		r.record.noteAttempts(history)
 		isRemedied, err := r.remedy(ctx, history)
 		if err != nil {
@@ -185,7 +188,7 @@ func (r *releaser) act(ctx context.Context, chosen action, last *engine.Release)
 	case actionGiveUp:
 		return nil, r.engine.GiveUp(ctx, r.item.Target, last, "the deployer was stopped in the middle of the operation")
 	case actionFinishUninstall:
-		return nil, r.finishUninstall(ctx)
+		return nil, r.finishUninstall(ctx, last)
 	case actionStandBack:
 		return nil, busy(last)
 	case actionUpgrade:

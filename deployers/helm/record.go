@@ -93,6 +93,32 @@ func (r *record) recordAhead(ctx context.Context) error {
 	return r.item.Record(ctx, encoded)
 }
 
+// lost returns the objects that the status lists of a release of whose revision the target has no record any more, as after the deletion of its
+// namespace. They are the release's as long as they carry its marks.
+func (r *record) lost(release managedresource.ReleaseReference, history []*engine.Release) []managedresource.ManagedResourceStatus {
+	last := r.status.Release
+	isKept := func(revision *engine.Release) bool { return revision.Revision == last.Revision }
+	if last == nil || last.Name != release.Name || last.Namespace != release.Namespace || slices.ContainsFunc(history, isKept) {
+		return nil
+	}
+	var objects []managedresource.ManagedResourceStatus
+	for _, ref := range referencesIn(last.Inventory) {
+		objects = append(objects, managedresource.ManagedResourceStatus{Policy: managedresource.ManagePolicy, Resource: ref})
+	}
+	return objects
+}
+
+// noteLoss puts what the target has lost of the wanted release on record as objects that an earlier attempt may have left.
+func (r *record) noteLoss(ctx context.Context, history []*engine.Release) error {
+	lost := r.lost(releaseOf(r.config), history)
+	if len(lost) == 0 {
+		return nil
+	}
+	r.known.Attempted = resources.Union(r.known.Attempted, lost)
+	r.status.Release, r.workloads = nil, nil
+	return r.recordAhead(ctx)
+}
+
 // noteAttempts remembers the revisions of the wanted release: each says what an attempt set out to apply, from before it applied anything.
 func (r *record) noteAttempts(history []*engine.Release) {
 	for _, revision := range history {

@@ -14,8 +14,10 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 )
 
 // maxFailure is how much of the message of a failure the status keeps, in bytes.
@@ -255,8 +257,9 @@ func (r *releaser) noteUninstalled() {
 // uninstallFailed uninstalls the release and waits until its objects are gone, because the next attempt makes them anew.
 func (r *releaser) uninstallFailed(ctx context.Context) (string, error) {
 	flags := r.uninstaller.flags()
-	flags.Wait = true
-	if err := r.uninstaller.uninstall(ctx, r.item.Target, releaseOf(r.config), flags); err != nil {
+	flags.Wait, flags.UntilGone = true, false
+	progress, err := r.uninstaller.uninstall(ctx, r.item.Target, releaseOf(r.config), flags)
+	if err := leavingProblem(releaseOf(r.config), progress, err); err != nil {
 		return "", err
 	}
 	r.noteUninstalled()
@@ -264,13 +267,25 @@ func (r *releaser) uninstallFailed(ctx context.Context) (string, error) {
 }
 
 // finishUninstall ends an uninstall that was interrupted. One that undid a failure is not tried again and again.
-func (r *releaser) finishUninstall(ctx context.Context) error {
+func (r *releaser) finishUninstall(ctx context.Context, last *engine.Release) error {
 	flags := r.uninstaller.flags()
+	if last.Leaving {
+		progress, err := r.uninstaller.uninstall(ctx, r.item.Target, releaseOf(r.config), flags)
+		return leavingProblem(releaseOf(r.config), progress, err)
+	}
 	isRemedy := r.record.attempts().LastAttemptedReleaseAction != ""
-	flags.Wait = flags.Wait || isRemedy
-	err := r.engine.Uninstall(ctx, r.item.Target, r.config.Namespace, r.config.Name, flags)
+	flags.Wait, flags.UntilGone = flags.UntilGone || isRemedy, false
+	_, err := r.engine.Uninstall(ctx, r.item.Target, r.config.Namespace, r.config.Name, flags)
 	if err == nil || !isRemedy || ctx.Err() != nil || kit.IsTransient(err) {
 		return err
 	}
 	return r.undoFailed(err)
+}
+
+// leavingProblem is the error for a call that cannot go on before the objects of an uninstalled release are gone.
+func leavingProblem(release managedresource.ReleaseReference, progress resources.Progress, err error) error {
+	if err != nil || progress.Done() {
+		return err
+	}
+	return kit.Again("DeployRelease", "ReleaseBusy", "helm release %s/%s is being uninstalled: %s", release.Namespace, release.Name, progress.Waiting())
 }

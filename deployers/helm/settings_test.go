@@ -142,7 +142,7 @@ func TestDisableHooksIsThatOfHelm(t *testing.T) {
 func TestKeepHistoryAndDeletionPropagationAreThoseOfHelm(t *testing.T) {
 	f := newFixture(t)
 	l := f.library()
-	f.configure(f.with(personFiles, config{"uninstall": config{"keepHistory": true, "deletionPropagation": "foreground"}}))
+	f.configure(f.with(personFiles, config{"uninstall": config{"keepHistory": true, "deletionPropagation": "foreground", "wait": false}}))
 	f.succeed(f.deployer())
 	require.NoError(t, l.install(personFiles, func(*action.Install) {}))
 	f.remove(f.deployer())

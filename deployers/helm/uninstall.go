@@ -5,14 +5,20 @@ package helm
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/removal"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -20,11 +26,14 @@ import (
 type uninstaller struct {
 	engine *engine.Engine
 	record *record
+	// attempt takes the warnings.
+	attempt *attempt
 }
 
 // retire implements sites.ReleaseRemover.
 func (u *uninstaller) retire(ctx context.Context, cluster *target.Cluster, release managedresource.ReleaseReference) (resources.Progress, error) {
-	return resources.Progress{}, helmProblem(u.uninstall(ctx, cluster, release, u.flags()))
+	progress, err := u.uninstall(ctx, cluster, release, u.flags())
+	return progress, helmProblem(err)
 }
 
 // isOnlyFound reports whether nothing but the labels of its records says that a release is the item's. Whoever may write Secrets in some namespace of
@@ -34,30 +43,94 @@ func (u *uninstaller) isOnlyFound(release managedresource.ReleaseReference) bool
 }
 
 // uninstall removes a release of the item and what failed attempts on it left; the latter first, because the history says what that is. A
-// release of others stays.
-func (u *uninstaller) uninstall(ctx context.Context, cluster *target.Cluster, release managedresource.ReleaseReference, flags engine.Flags) error {
+// release of others stays. With flags.UntilGone the progress says what is still there: the history stays as long.
+func (u *uninstaller) uninstall(
+	ctx context.Context, cluster *target.Cluster, release managedresource.ReleaseReference, flags engine.Flags,
+) (resources.Progress, error) {
 	flags.OnlyMarked = u.isOnlyFound(release)
 	history, err := u.engine.History(ctx, cluster, release.Namespace, release.Name)
 	if err != nil {
-		return err
+		return resources.Progress{}, err
 	}
 	if isOurs, err := u.mayRemove(history); !isOurs || err != nil {
-		return err
+		return resources.Progress{}, err
 	}
 	leftovers, err := u.leftoversOf(ctx, cluster, history)
 	if err != nil {
-		return err
+		return resources.Progress{}, err
 	}
-	if err := removeOwned(ctx, u.record.session(), cluster, release, leftovers); err != nil {
-		return err
+	progress, err := removeOwned(ctx, u.record.session(), cluster, release, leftovers)
+	if err != nil {
+		return resources.Progress{}, err
+	}
+	lost, err := u.removeLost(ctx, cluster, release, u.record.lost(release, history))
+	if progress.Add(lost); err != nil {
+		return resources.Progress{}, err
+	}
+	if !flags.UntilGone {
+		progress = resources.Progress{}
 	}
 	if len(history) == 0 {
-		return nil
+		return progress, nil
 	}
-	if err := u.record.item.Checkpoint("helm deployer: before deleting release"); err != nil {
-		return err
+	last := history[len(history)-1]
+	if !last.Leaving {
+		if err := u.record.item.Checkpoint("helm deployer: before deleting release"); err != nil {
+			return resources.Progress{}, err
+		}
+		if last, err = u.engine.Uninstall(ctx, cluster, release.Namespace, release.Name, flags); last == nil || err != nil {
+			return progress, err
+		}
 	}
-	return u.engine.Uninstall(ctx, cluster, release.Namespace, release.Name, flags)
+	if flags.UntilGone || flags.Wait {
+		more, err := u.awaitObjects(ctx, cluster, last)
+		if progress.Add(more); err != nil || !progress.Done() {
+			return progress, err
+		}
+	}
+	_, err = u.engine.Uninstall(ctx, cluster, release.Namespace, release.Name, flags)
+	return resources.Progress{}, err
+}
+
+// removeLost deletes what the status lists of a release that the target has no record of any more, and warns of what does not carry its marks any more:
+// that stays.
+func (u *uninstaller) removeLost(
+	ctx context.Context, cluster *target.Cluster, release managedresource.ReleaseReference, lost []managedresource.ManagedResourceStatus,
+) (resources.Progress, error) {
+	var mu sync.Mutex
+	var stays resources.Progress
+	isOwn := isOwnOf(release)
+	progress, err := removal.Request(ctx, u.record.session(), cluster, lost, func(live *unstructured.Unstructured) bool {
+		if isOwn(live) {
+			return true
+		}
+		if live.GetDeletionTimestamp() == nil && !engine.IsKept(live.GetAnnotations()) && !engine.IsTaken(live, release.Namespace, release.Name) {
+			mu.Lock()
+			defer mu.Unlock()
+			stays.Wait(strings.Trim(fmt.Sprintf("%s %s/%s", live.GetKind(), live.GetNamespace(), live.GetName()), "/"))
+		}
+		return false
+	})
+	if !stays.Done() {
+		slices.Sort(stays.Reasons)
+		u.attempt.stays = fmt.Sprintf("the target has no record of helm release %s/%s any more, and %d of its objects stay, because they do not carry its marks; "+
+			"delete them by hand: %s", release.Namespace, release.Name, len(stays.Reasons), stays.Waiting())
+	}
+	return progress, err
+}
+
+// awaitObjects says which objects of a release that is leaving are still there.
+func (u *uninstaller) awaitObjects(ctx context.Context, cluster *target.Cluster, last *engine.Release) (resources.Progress, error) {
+	objects, err := objectsOf(last)
+	if err == nil {
+		objects, err = locate(ctx, cluster, objects)
+	}
+	if err != nil {
+		return resources.Progress{}, err
+	}
+	return removal.Request(ctx, u.record.session(), cluster, objects, func(live *unstructured.Unstructured) bool {
+		return live.GetDeletionTimestamp() != nil && !engine.IsTaken(live, last.Namespace, last.Name)
+	})
 }
 
 // mayRemove reports whether a release with this history is to be removed, and not one of others. It is an error, which passes, while a person
@@ -111,13 +184,17 @@ func (u *uninstaller) removedBy(ctx context.Context, cluster *target.Cluster, ob
 	return removed, nil
 }
 
-// flags returns the settings of uninstalls; malformed ones count as unset, because nobody may be able to correct them any more.
+// flags returns the settings of uninstalls; malformed ones count as unset, because nobody may be able to correct them any more. An uninstall waits unless
+// they say otherwise: whoever goes next may be the operator that the objects wait for.
 func (u *uninstaller) flags() engine.Flags {
 	settings, err := settingsIn(u.record.item, u.record.config, uninstallSettings)
 	if err != nil {
-		return engine.Flags{}
+		return engine.Flags{UntilGone: true}
 	}
-	return flagsOf(settings)
+	flags := flagsOf(settings)
+	isSet := u.record.config.HelmDeploymentConfig != nil && len(u.record.config.HelmDeploymentConfig.Uninstall["wait"].RawMessage) > 0
+	flags.Wait, flags.UntilGone = false, settings.Wait || !isSet
+	return flags
 }
 
 // isOwn reports whether a release belongs to the item. One that no DeployItem made does if the status was written by Gardener Landscaper, which

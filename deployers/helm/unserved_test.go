@@ -146,3 +146,96 @@ func TestReleasesOfKindsThatWentAreUninstalled(t *testing.T) {
 		})
 	}
 }
+
+// thing returns a Thing that has to exist.
+func (f *fixture) thing(group, name string) *unstructured.Unstructured {
+	f.Helper()
+	thing := &unstructured.Unstructured{}
+	thing.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Thing"})
+	require.NoError(f, f.open().Client.Get(f.ctx, client.ObjectKey{Namespace: f.namespace, Name: name}, thing))
+	return thing
+}
+
+// TestReleasesOfVersionsThatWentAreUpgraded has objects of the version that is gone which the next revision has in the new version, and has not.
+func TestReleasesOfVersionsThatWentAreUpgraded(t *testing.T) {
+	f := newFixture(t)
+	definition, group := f.define()
+	f.cluster = f.open()
+	f.configure(config{"chart": f.chart("1.0.0", map[string]string{
+		"a": named("a"), "one": thingOf(group, "v1beta1", "one") + "spec: {stays: true, goes: true}\n", "two": thingOf(group, "v1beta1", "two"),
+	})})
+	f.succeed(f.deployer())
+	before := f.thing(group, "one")
+	f.dropVersion(definition, group)
+	f.cluster = f.open()
+
+	f.next(config{"chart": f.chart("1.1.0", map[string]string{"a": named("a"), "one": thingOf(group, "v1", "one") + "spec: {stays: true}\n"})})
+	f.succeed(f.deployer())
+	after := f.thing(group, "one")
+	assert.Equal(t, before.GetUID(), after.GetUID())
+	assert.Equal(t, map[string]any{"stays": true}, after.Object["spec"])
+	assert.False(t, f.hasThing(group, "two"))
+	assert.Equal(t, 2, f.release().Revision)
+}
+
+func TestReleasesOfKindsThatWentAreUpgraded(t *testing.T) {
+	f := newFixture(t)
+	definition, group := f.define()
+	f.cluster = f.open()
+	f.configure(config{"chart": f.chart("1.0.0", map[string]string{"a": named("a"), "one": thingOf(group, "v1", "one")})})
+	f.succeed(f.deployer())
+	require.NoError(t, f.cluster.Client.Delete(f.ctx, definition))
+	f.awaitServed(group, "v1", false)
+	f.cluster = f.open()
+
+	f.next(config{"chart": f.chart("1.1.0", map[string]string{"b": named("b")})})
+	f.succeed(f.deployer())
+	assert.True(t, f.isGone("a"))
+	assert.False(t, f.isGone("b"))
+}
+
+// TestARollbackPassesOverVersionsThatWent fails an upgrade to the new version of a kind, and goes back to a revision with the old one.
+func TestARollbackPassesOverVersionsThatWent(t *testing.T) {
+	f := newFixture(t)
+	definition, group := f.define()
+	f.cluster = f.open()
+	settings := config{"upgrade": config{"remediation": config{"retries": 0, "remediateLastFailure": true}}}
+	f.configure(config{"helmDeploymentConfig": settings, "chart": f.chart("1.0.0", map[string]string{"a": named("a"), "one": thingOf(group, "v1beta1", "one")})})
+	f.succeed(f.deployer())
+	before := f.thing(group, "one")
+	f.dropVersion(definition, group)
+	f.cluster = f.open()
+
+	f.next(config{"helmDeploymentConfig": settings, "chart": f.chart("1.1.0", map[string]string{
+		"a": named("a"), "one": thingOf(group, "v1", "one"), "z": named("Refused"),
+	})})
+	require.ErrorContains(t, f.fail(f.deployer()), "rolled back as revision 3")
+	assert.Equal(t, before.GetUID(), f.thing(group, "one").GetUID())
+}
+
+// TestAChartWithWhatTheTargetServesNoMoreFailsAtOnce tells what is gone from a kind whose definition may come.
+func TestAChartWithWhatTheTargetServesNoMoreFailsAtOnce(t *testing.T) {
+	f := newFixture(t)
+	definition, group := f.define()
+	f.cluster = f.open()
+	f.configure(config{"chart": f.chart("1.0.0", map[string]string{"one": thingOf(group, "v1beta1", "one")})})
+	f.succeed(f.deployer())
+	f.dropVersion(definition, group)
+	f.cluster = f.open()
+
+	try := func(chart string, says string, isFor bool) {
+		f.Helper()
+		f.next(config{"chart": f.chart("1.1.0", map[string]string{"one": chart})})
+		err := f.fail(f.deployer())
+		require.ErrorContains(f, err, says)
+		assert.Equal(f, isFor, isFinal(err), err)
+		assert.Equal(f, 1, f.release().Revision)
+	}
+	try(thingOf(group, "v1beta1", "one"), "it serves "+group+"/v1: use a version of the chart that has that", true)
+	try("apiVersion: policy/v1beta1\nkind: PodSecurityPolicy\nmetadata: {name: one}\n", "PodSecurityPolicy of apiVersion policy/v1beta1", true)
+	try(thingOf("never."+group, "v1", "one"), "no matches for kind", false)
+	require.NoError(t, f.cluster.Client.Delete(f.ctx, definition))
+	f.awaitServed(group, "v1", false)
+	f.cluster = f.open()
+	try(thingOf(group, "v1", "one"), "without it, or install its definition", true)
+}

@@ -80,7 +80,7 @@ func TestRecordsThatAreMadeUpAreErrors(t *testing.T) {
 			_, err := e.History(ctx, cluster, namespace, "hello")
 			require.ErrorContains(t, err, tt.says)
 			assert.ErrorContains(t, err, "Secret sh.helm.release.v1.hello.v1")
-			err = e.Uninstall(ctx, cluster, namespace, "hello", engine.Flags{})
+			err = uninstall(e, ctx, cluster, namespace, "hello", engine.Flags{})
 			assert.ErrorContains(t, err, tt.says)
 		})
 	}
@@ -114,7 +114,7 @@ func TestARecordThatTurnsIntoNonsenseIsAnError(t *testing.T) {
 	installed, err := e.Install(ctx, request)
 	require.NoError(t, err)
 	assert.ErrorContains(t, e.Forget(ctx, madeUp(cluster), installed), "no record of a Helm release that can be read")
-	assert.ErrorContains(t, e.Uninstall(ctx, madeUp(cluster), namespace, "hello", engine.Flags{}), "no record of a Helm release that can be read")
+	assert.ErrorContains(t, uninstall(e, ctx, madeUp(cluster), namespace, "hello", engine.Flags{}), "no record of a Helm release that can be read")
 	left := &corev1.SecretList{}
 	require.NoError(t, cluster.Client.List(ctx, left, client.InNamespace(namespace), client.MatchingLabels{"owner": "helm"}))
 	assert.Len(t, left.Items, 1, "the record stays")

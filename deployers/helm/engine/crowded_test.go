@@ -84,6 +84,6 @@ func TestALargeHistoryThatGetsNoRoomIsTriedAgain(t *testing.T) {
 			continue
 		}
 		require.ErrorIs(t, err, engine.ErrRecordsBusy)
-		assert.ErrorIs(t, e.Uninstall(session, cluster, namespace, fmt.Sprint("r", i), engine.Flags{}), engine.ErrRecordsBusy)
+		assert.ErrorIs(t, uninstall(e, session, cluster, namespace, fmt.Sprint("r", i), engine.Flags{}), engine.ErrRecordsBusy)
 	}
 }

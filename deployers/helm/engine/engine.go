@@ -6,7 +6,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage/driver"
 
 	"github.com/flux-landscaper/flux-landscaper/confined"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
@@ -175,6 +173,8 @@ type Flags struct {
 	Recreate bool
 	// Reserve keeps a fifth of the time for undoing what fails, as Atomic does.
 	Reserve bool
+	// UntilGone makes an uninstall leave a release on record while objects of it are still there; see Release.Leaving.
+	UntilGone bool
 	// OnlyMarked lets an uninstall delete only objects that carry the marks of the release, and run no hooks: anybody may have written its records.
 	OnlyMarked bool
 }
@@ -222,7 +222,8 @@ func (e *Engine) Install(ctx context.Context, request Request) (*Release, error)
 		install.Timeout = request.budget(ctx)
 		// Helm's own check downloads the OpenAPI document only to learn that the server checks fields by itself.
 		install.DisableOpenAPIValidation = !request.CheckFields
-		return install.RunWithContext(context.WithoutCancel(ctx), rendered.Stub(), map[string]any{})
+		made, err := install.RunWithContext(context.WithoutCancel(ctx), rendered.Stub(), map[string]any{})
+		return made, op.explainUnserved(err, rendered.Manifest, request.Name, 0)
 	})
 }
 
@@ -251,7 +252,12 @@ func (e *Engine) Upgrade(ctx context.Context, request Request) (*Release, error)
 		upgrade.DisableOpenAPIValidation = !request.CheckFields
 		upgrade.DisableHooks, upgrade.WaitForJobs, upgrade.CleanupOnFail = request.DisableHooks, request.WaitForJobs, request.CleanupOnFail
 		upgrade.PostRenderer = rendered
-		return upgrade.RunWithContext(context.WithoutCancel(ctx), request.Name, rendered.Stub(), map[string]any{})
+		op.passUnserved(true)
+		if client, ok := op.KubeClient.(*sparing); ok {
+			client.wanted = rendered.Manifest
+		}
+		made, err := upgrade.RunWithContext(context.WithoutCancel(ctx), request.Name, rendered.Stub(), map[string]any{})
+		return made, op.explainUnserved(err, rendered.Manifest, request.Name, from)
 	})
 }
 
@@ -265,41 +271,6 @@ func (o *operation) lastRevision(request Request) (int, error) {
 		return 0, err
 	}
 	return last.Version, nil
-}
-
-// Uninstall removes the objects of a release and, unless flags say otherwise, its history. A release that does not exist any more is no error.
-// Of flags, Wait, Timeout, DisableHooks, KeepHistory and DeletionPropagation count.
-func (e *Engine) Uninstall(ctx context.Context, cluster *target.Cluster, namespace, name string, flags Flags) error {
-	request := Request{Cluster: cluster, Namespace: namespace, Name: name, Flags: flags}
-	_, err := e.run(ctx, request, "uninstall", func(op *operation) (*release.Release, error) {
-		if flags.KeepHistory {
-			if isDone, err := op.isUninstalled(name, flags); isDone || err != nil {
-				return nil, err
-			}
-		}
-		op.dropUnserved()
-		uninstall := action.NewUninstall(op.Configuration) // IgnoreNotFound would take every failure to read the release for its absence
-		uninstall.Wait, uninstall.DisableHooks, uninstall.KeepHistory = flags.Wait, flags.DisableHooks || flags.OnlyMarked, flags.KeepHistory
-		uninstall.DeletionPropagation = cmp.Or(flags.DeletionPropagation, "background")
-		uninstall.Timeout = flags.budget(ctx)
-		_, err := uninstall.Run(name)
-		if errors.Is(err, driver.ErrReleaseNotFound) {
-			if isDone, unread := op.isUninstalled(name, flags); isDone || unread != nil {
-				return nil, unread
-			}
-		}
-		return nil, err
-	})
-	return err
-}
-
-// isUninstalled reports whether there is no release, or it is as an uninstall that keeps the history leaves it; for Helm, a second one is an error.
-func (o *operation) isUninstalled(name string, flags Flags) (bool, error) {
-	last, err := o.Releases.Last(name)
-	if errors.Is(err, driver.ErrReleaseNotFound) {
-		return true, nil
-	}
-	return flags.KeepHistory && err == nil && last.Info != nil && last.Info.Status == release.StatusUninstalled, err
 }
 
 // run carries out one operation on a release; two on the same release never overlap.

@@ -112,6 +112,12 @@ stringData:
   testData: {{ .Values.testData | quote }}
 `
 
+// uninstall is Uninstall of what needs no second call.
+func uninstall(e *engine.Engine, ctx context.Context, cluster *target.Cluster, namespace, name string, flags engine.Flags) error {
+	_, err := e.Uninstall(ctx, cluster, namespace, name, flags)
+	return err
+}
+
 func TestInstallUpgradeUninstall(t *testing.T) {
 	ctx, cluster, e := testContext(t), openTarget(t), newEngine(t)
 	namespace := platform.Shared(t).Namespace(t)
@@ -142,7 +148,7 @@ func TestInstallUpgradeUninstall(t *testing.T) {
 	secret := &corev1.Secret{}
 	require.NoError(t, cluster.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "hello"}, secret))
 
-	require.NoError(t, e.Uninstall(ctx, cluster, namespace, "hello", engine.Flags{}))
+	require.NoError(t, uninstall(e, ctx, cluster, namespace, "hello", engine.Flags{}))
 	assert.True(t, apierrors.IsNotFound(cluster.Client.Get(ctx, client.ObjectKeyFromObject(secret), secret)))
 	last, err = e.Last(ctx, cluster, namespace, "hello")
 	require.NoError(t, err)
@@ -150,7 +156,7 @@ func TestInstallUpgradeUninstall(t *testing.T) {
 }
 
 func TestUninstallOfNothing(t *testing.T) {
-	require.NoError(t, newEngine(t).Uninstall(testContext(t), openTarget(t), platform.Shared(t).Namespace(t), "hello", engine.Flags{}))
+	require.NoError(t, uninstall(newEngine(t), testContext(t), openTarget(t), platform.Shared(t).Namespace(t), "hello", engine.Flags{}))
 }
 
 // listsRefused is a transport of a cluster that does not list Secrets.
@@ -177,11 +183,11 @@ func TestUninstallOfWhatCannotBeReadFails(t *testing.T) {
 	refusing.Config = rest.CopyConfig(cluster.Config)
 	refusing.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return listsRefused{next} })
 	for _, flags := range []engine.Flags{{}, {KeepHistory: true}} {
-		require.ErrorContains(t, e.Uninstall(ctx, &refusing, namespace, "hello", flags), errLists.Error())
+		require.ErrorContains(t, uninstall(e, ctx, &refusing, namespace, "hello", flags), errLists.Error())
 	}
 	key := client.ObjectKey{Namespace: namespace, Name: "hello"}
 	require.NoError(t, cluster.Client.Get(ctx, key, &corev1.ConfigMap{}))
-	require.NoError(t, e.Uninstall(ctx, cluster, namespace, "hello", engine.Flags{}))
+	require.NoError(t, uninstall(e, ctx, cluster, namespace, "hello", engine.Flags{}))
 	assert.True(t, apierrors.IsNotFound(cluster.Client.Get(ctx, key, &corev1.ConfigMap{})))
 }
 
@@ -199,7 +205,7 @@ func TestUninstallAsksForTheRevisionsOnce(t *testing.T) {
 			lists.Add(1)
 		}
 	})
-	require.NoError(t, e.Uninstall(ctx, counting, namespace, "hello", engine.Flags{}))
+	require.NoError(t, uninstall(e, ctx, counting, namespace, "hello", engine.Flags{}))
 	assert.EqualValues(t, 1, lists.Load())
 }
 
@@ -449,7 +455,7 @@ func TestDrivers(t *testing.T) {
 			secrets := &corev1.SecretList{}
 			require.NoError(t, cluster.Client.List(ctx, secrets, client.InNamespace(namespace)))
 			assert.Empty(t, secrets.Items)
-			require.NoError(t, e.Uninstall(ctx, cluster, namespace, "hello", engine.Flags{Wait: true}))
+			require.NoError(t, uninstall(e, ctx, cluster, namespace, "hello", engine.Flags{Wait: true}))
 		})
 	}
 }
@@ -477,7 +483,7 @@ func TestReleasesInMemoryOutlastTheirCredentials(t *testing.T) {
 		require.NotNil(t, last)
 		assert.Equal(t, want, last.Revision)
 	}
-	require.NoError(t, e.Uninstall(ctx, cluster, namespace, "hello", engine.Flags{Wait: true}))
+	require.NoError(t, uninstall(e, ctx, cluster, namespace, "hello", engine.Flags{Wait: true}))
 }
 
 func TestObjectsCarryHelmsFieldManager(t *testing.T) {

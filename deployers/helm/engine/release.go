@@ -65,6 +65,8 @@ type Release struct {
 	Inherited bool
 	// RolledBack says that the revision repeats an earlier one.
 	RolledBack bool
+	// Leaving says that the objects are deleted and were still there when the uninstall ended, which goes on when they are gone.
+	Leaving bool
 	// Faulty says that the operation which made the revision failed, whatever its status has become since.
 	Faulty bool
 	// Tests are those of the chart, with the results of their last run.
@@ -202,6 +204,7 @@ func fromHelm(rel *release.Release) *Release {
 		result.Status = Status(rel.Info.Status)
 		result.RolledBack = strings.HasPrefix(rel.Info.Description, rolledBack)
 		result.Faulty = rel.Info.Status == release.StatusFailed || faulty.MatchString(rel.Info.Description)
+		result.Leaving = isLeaving(rel)
 		result.Began = rel.Info.LastDeployed.Time
 		if rel.Info.Deleted.After(rel.Info.LastDeployed) {
 			result.Began = rel.Info.Deleted.Time

@@ -23,6 +23,7 @@ func (e *Engine) Rollback(ctx context.Context, request Request, revision int) (*
 		rollback.Wait, rollback.WaitForJobs, rollback.DisableHooks = request.Wait, request.WaitForJobs, request.DisableHooks
 		rollback.Force, rollback.Recreate, rollback.CleanupOnFail = request.Force, request.Recreate, request.CleanupOnFail
 		rollback.Timeout = request.budget(ctx)
+		op.passUnserved(true)
 		failure := rollback.Run(request.Name)
 		made, err := op.Releases.Last(request.Name)
 		if failure == nil || err != nil {

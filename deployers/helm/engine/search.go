@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,9 @@ import (
 
 // recordName is the label by which Helm finds its records of a release.
 const recordName = "name"
+
+// RecordPrefix is how the names of all records of releases begin.
+const RecordPrefix = storage.HelmStorageType + "."
 
 // Limits of what a search takes from a cluster: answers of a list, which is of the records of all releases of a namespace and of metadata alone, releases,
 // and characters of a name, which is a label there.
@@ -137,6 +141,20 @@ func has(labels, wanted map[string]string) bool {
 		}
 	}
 	return true
+}
+
+// RecordOf names the record of a revision; nil where it is in memory only.
+func (e *Engine) RecordOf(namespace, name string, revision int) *managedresource.ResourceReference {
+	record := &managedresource.ResourceReference{
+		APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: fmt.Sprintf("%s%s.v%d", RecordPrefix, name, revision),
+	}
+	switch e.options.Driver {
+	case DriverMemory:
+		return nil
+	case DriverConfigMap:
+		record.Kind = "ConfigMap"
+	}
+	return record
 }
 
 // isName reports whether a cluster can have a release of that name.

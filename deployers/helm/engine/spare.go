@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,8 +19,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -54,11 +58,21 @@ type sparing struct {
 	pods       *podLog
 	// checksFields has the fields of hooks checked against the OpenAPI document of a cluster that does not check them by itself.
 	checksFields bool
-	// served tells which objects to pass over, because the cluster does not serve their kinds; nil is none.
+	// served tells which objects of recorded manifests the cluster does not serve in their version; nil is none. With maps they are read in the version that
+	// it serves, if there is one; all others are passed over.
 	served meta.RESTMapper
+	maps   bool
+	// wanted is the manifest of the revision that an operation makes: that is read as it is.
+	wanted string
+	// leaves is called when the objects of a release are deleted and some of them are still there; nil where that does not matter.
+	leaves func()
+	// left is called in the place of the first Build, for a release whose objects are gone; nil for others.
+	left func()
 
 	mu     sync.Mutex
 	spared kube.ResourceList
+	// isLeaving says that an object is still there after its deletion was requested.
+	isLeaving bool
 }
 
 // spareOthers makes an operation leave alone what does not belong to its release any more.
@@ -73,11 +87,11 @@ func (o *operation) spareOthers(ctx context.Context, request Request) {
 
 // isSpared reports whether an object is left alone.
 func (s *sparing) isSpared(object metav1.Object) bool {
-	return isTaken(object, s.namespace, s.name) || s.onlyMarked && !Owns(object, s.namespace, s.name)
+	return IsTaken(object, s.namespace, s.name) || s.onlyMarked && !Owns(object, s.namespace, s.name)
 }
 
-// isTaken reports whether an object has the marks of another release or of a DeployItem, and not those of the release. Hooks have none.
-func isTaken(object metav1.Object, namespace, name string) bool {
+// IsTaken reports whether an object has the marks of another release or of a DeployItem, and not those of the release. Hooks have none.
+func IsTaken(object metav1.Object, namespace, name string) bool {
 	_, byItem := object.GetLabels()[v1alpha1.ManifestDeployItemLabel]
 	return !Owns(object, namespace, name) && (byItem || IsOwned(object) && !isNamed(object, namespace, name))
 }
@@ -95,16 +109,67 @@ func isServed(mapper meta.RESTMapper, kind schema.GroupVersionKind) bool {
 	return !meta.IsNoMatchError(err)
 }
 
-// dropUnserved lets an uninstall go on without the objects of kinds that the cluster does not serve in their version. Helm itself gives up for ever
-// where a definition went before the release.
-func (o *operation) dropUnserved() {
+// passUnserved lets an operation go on without the objects of recorded revisions of kinds that the cluster does not serve in their version. Helm itself
+// gives up for ever where a definition, or a version of it, went before the release. With maps it goes on with the version that is served.
+func (o *operation) passUnserved(maps bool) {
 	if client, ok := o.KubeClient.(*sparing); ok {
-		client.served, _ = o.RESTClientGetter.ToRESTMapper() // without one nothing is dropped
+		client.maps = maps
+		client.served, _ = o.RESTClientGetter.ToRESTMapper() // without one nothing is passed over
 	}
+}
+
+// ErrUnserved says that a chart has an object of a kind or version that the cluster has ceased to serve; errors.Is finds it in the errors of Install and
+// Upgrade.
+var ErrUnserved = errors.New("the cluster does not serve what the chart has")
+
+// noMatches is how Helm, and what it builds on, say that a cluster does not serve a kind.
+const noMatches = "no matches for kind"
+
+// explainUnserved tells kinds that the cluster has ceased to serve from those whose definition may come. Revision is what an
+// upgrade follows, 0 for an install.
+func (o *operation) explainUnserved(err error, manifest string, name string, revision int) error {
+	if err == nil || !strings.Contains(err.Error(), noMatches) {
+		return err
+	}
+	mapper, problem := o.RESTClientGetter.ToRESTMapper()
+	if problem != nil {
+		return err
+	}
+	had := map[schema.GroupKind]bool{}
+	if before, err := o.Releases.Get(name, revision); err == nil {
+		for _, object := range flatOf(before.Manifest) {
+			had[object.GroupVersionKind().GroupKind()] = true
+		}
+	}
+	for _, object := range flatOf(manifest) {
+		kind := object.GroupVersionKind()
+		if isServed(mapper, kind) {
+			continue
+		}
+		at := fmt.Sprintf("%s of apiVersion %s, such as %q", kind.Kind, object.GetAPIVersion(), object.GetName())
+		if mapping, err := mapper.RESTMapping(kind.GroupKind()); err == nil {
+			return fmt.Errorf("%w: %s; it serves %s: use a version of the chart that has that", ErrUnserved, at, mapping.GroupVersionKind.GroupVersion())
+		}
+		if had[kind.GroupKind()] || scheme.Scheme.IsGroupRegistered(kind.Group) {
+			return fmt.Errorf("%w: %s; use a version of the chart without it, or install its definition", ErrUnserved, at)
+		}
+	}
+	return err
+}
+
+// flatOf returns the objects of a manifest, as far as it can be read.
+func flatOf(manifest string) []*unstructured.Unstructured {
+	objects, _ := rendering.ParseManifest(manifest)
+	return rendering.Flat(objects)
 }
 
 // Build reads the objects of a manifest. Helm wants those of hooks to be validated, whatever the request says; they are all read.
 func (s *sparing) Build(manifest io.Reader, validate bool) (objects kube.ResourceList, err error) {
+	if s.left != nil {
+		s.left()
+		s.left = nil
+		return nil, nil
+	}
 	err = trusting(func() (err error) {
 		objects, err = s.build(manifest, validate)
 		return err
@@ -119,12 +184,13 @@ func (s *sparing) Build(manifest io.Reader, validate bool) (objects kube.Resourc
 }
 
 func (s *sparing) build(manifest io.Reader, validate bool) (kube.ResourceList, error) {
-	if s.served == nil || validate {
-		return s.Client.Build(manifest, validate && s.checksFields)
-	}
 	content, err := io.ReadAll(manifest)
 	if err != nil {
 		return nil, err
+	}
+	built, err := s.Client.Build(bytes.NewReader(content), validate && s.checksFields)
+	if err == nil || s.served == nil || validate || string(content) == s.wanted || !strings.Contains(err.Error(), noMatches) {
+		return built, err
 	}
 	objects, err := rendering.ParseManifest(string(content))
 	if err != nil {
@@ -134,8 +200,12 @@ func (s *sparing) build(manifest io.Reader, validate bool) (kube.ResourceList, e
 	for _, object := range rendering.Flat(objects) {
 		kind := object.GroupVersionKind()
 		if !isServed(s.served, kind) {
-			s.Log("Skipping delete of objects of %s, which the cluster does not serve", kind)
-			continue
+			mapping, err := s.served.RESTMapping(kind.GroupKind())
+			if err != nil || !s.maps {
+				s.Log("Skipping objects of %s, which the cluster does not serve", kind)
+				continue
+			}
+			object.SetGroupVersionKind(mapping.GroupVersionKind)
 		}
 		document, err := object.MarshalJSON()
 		if err != nil {
@@ -236,13 +306,23 @@ func (s *sparing) afterUpdate(original, target kube.ResourceList, result *kube.R
 	return result, nil
 }
 
-// Delete deletes objects.
+// Delete deletes objects, such as those of hooks.
 func (s *sparing) Delete(objects kube.ResourceList) (*kube.Result, []error) {
-	return s.DeleteWithPropagationPolicy(objects, metav1.DeletePropagationBackground)
+	return s.deleteAll(objects, metav1.DeletePropagationBackground)
 }
 
-// DeleteWithPropagationPolicy deletes objects, kind by kind in the order given. All are tried, whatever becomes of one.
+// DeleteWithPropagationPolicy deletes the objects of a release in an uninstall.
 func (s *sparing) DeleteWithPropagationPolicy(objects kube.ResourceList, policy metav1.DeletionPropagation) (*kube.Result, []error) {
+	s.isLeaving = false
+	result, problems := s.deleteAll(objects, policy)
+	if s.isLeaving && s.leaves != nil {
+		s.leaves()
+	}
+	return result, problems
+}
+
+// deleteAll deletes objects, kind by kind in the order given. All are tried, whatever becomes of one.
+func (s *sparing) deleteAll(objects kube.ResourceList, policy metav1.DeletionPropagation) (*kube.Result, []error) {
 	var problems []error
 	for rest := objects; len(rest) > 0; {
 		kind := rest[0].Mapping.GroupVersionKind.Kind
@@ -307,9 +387,12 @@ func (s *sparing) remove(info *resource.Info, policy metav1.DeletionPropagation,
 			return nil
 		}
 		uid, version := object.GetUID(), object.GetResourceVersion()
-		_, err = helper.DeleteWithOptions(info.Namespace, info.Name, &metav1.DeleteOptions{
+		answer, err := helper.DeleteWithOptions(info.Namespace, info.Name, &metav1.DeleteOptions{
 			PropagationPolicy: &policy, Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
 		})
+		if err == nil {
+			s.noteLeaving(answer)
+		}
 		if !apierrors.IsConflict(err) {
 			return ignoreNotFound(err)
 		}
@@ -318,6 +401,17 @@ func (s *sparing) remove(info *resource.Info, policy metav1.DeletionPropagation,
 		}
 	}
 	return errChanging
+}
+
+// noteLeaving looks into the answer to a deletion. It is the object where that is still there.
+func (s *sparing) noteLeaving(answer runtime.Object) {
+	object, err := meta.Accessor(answer)
+	if err != nil || object.GetDeletionTimestamp() == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.isLeaving = true
 }
 
 func ignoreNotFound(err error) error {

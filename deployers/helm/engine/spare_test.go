@@ -82,7 +82,7 @@ var operations = map[string]func(m *moved) error{
 		return err
 	},
 	"uninstall": func(m *moved) error {
-		return m.e.Uninstall(testContext(m.T), m.request.Cluster, m.request.Namespace, "hello", engine.Flags{Wait: true})
+		return uninstall(m.e, testContext(m.T), m.request.Cluster, m.request.Namespace, "hello", engine.Flags{Wait: true})
 	},
 }
 

@@ -166,10 +166,15 @@ func list(ctx context.Context, known *objects.Served, cluster *target.Cluster, w
 	return refs, nil
 }
 
-// removeAll removes objects in parallel and says which are still there. Errors are collected.
+// removeAll removes objects and says which are still there.
 func removeAll(ctx context.Context, s *resources.Session, removals []removal) (resources.Progress, error) {
-	remaining, problems := make([]resources.Progress, len(removals)), make([]error, len(removals))
-	objects.Each(len(removals), func(i int) { remaining[i], problems[i] = remove(ctx, s, removals[i]) })
+	return each(len(removals), func(i int) (resources.Progress, error) { return remove(ctx, s, removals[i]) })
+}
+
+// each works on so many objects in parallel. Errors are collected.
+func each(count int, work func(i int) (resources.Progress, error)) (resources.Progress, error) {
+	remaining, problems := make([]resources.Progress, count), make([]error, count)
+	objects.Each(count, func(i int) { remaining[i], problems[i] = work(i) })
 	var progress resources.Progress
 	for _, r := range remaining {
 		progress.Add(r)

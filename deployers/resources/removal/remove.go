@@ -44,24 +44,33 @@ func remove(ctx context.Context, s *resources.Session, r removal) (resources.Pro
 		live, err = removeOnce(ctx, s, resource, r)
 		return err
 	})
-	if err != nil || live == nil {
-		return resources.Progress{}, err
-	}
-	var progress resources.Progress
-	progress.Wait(stillThere(r.Resource, live.GetFinalizers()), objects.Watched(r.cluster, r.Resource))
-	return progress, nil
+	return leaving(r.cluster, r.Resource, live), err
 }
 
-// Request asks for the deletion of an object that isOwn chooses by what the target has, and does not wait for its end. An object that does not
-// exist is none.
-func Request(ctx context.Context, s *resources.Session, cluster *target.Cluster, ref managedresource.ResourceReference,
-	isOwn func(live *unstructured.Unstructured) bool) error {
-	return whereServed(ctx, s, cluster, &ref, func(resource dynamic.ResourceInterface) error {
-		live, err := resource.Get(ctx, ref.Name, metav1.GetOptions{})
-		if err != nil || !isOwn(live) || live.GetDeletionTimestamp() != nil {
+// leaving says that an object is still there; nil is none.
+func leaving(cluster *target.Cluster, ref managedresource.ResourceReference, live *unstructured.Unstructured) (progress resources.Progress) {
+	if live != nil {
+		progress.Wait(stillThere(ref, live.GetFinalizers()), objects.Watched(cluster, ref))
+	}
+	return progress
+}
+
+// Request asks for the deletion of those of the managed resources that isOwn chooses by what the target has. The progress names what of them is still
+// there. An object that does not exist is none.
+func Request(ctx context.Context, s *resources.Session, cluster *target.Cluster, managed []managedresource.ManagedResourceStatus,
+	isOwn func(live *unstructured.Unstructured) bool) (resources.Progress, error) {
+	return each(len(managed), func(i int) (resources.Progress, error) {
+		ref := managed[i].Resource
+		var live *unstructured.Unstructured
+		err := whereServed(ctx, s, cluster, &ref, func(resource dynamic.ResourceInterface) (err error) {
+			if live, err = resource.Get(ctx, ref.Name, metav1.GetOptions{}); err != nil || !isOwn(live) {
+				live = nil
+				return err
+			}
+			live, err = requested(ctx, resource, live)
 			return err
-		}
-		return RequestDelete(ctx, resource, live)
+		})
+		return leaving(cluster, ref, live), err
 	})
 }
 
@@ -111,24 +120,27 @@ func removeOnce(ctx context.Context, s *resources.Session, resource dynamic.Reso
 		if live, err = PrepareDelete(ctx, resource, r.ManagedResourceStatus, live); err != nil {
 			return nil, err
 		}
-		if err := RequestDelete(ctx, resource, live); err != nil {
-			return nil, err
-		}
-		if GoneAtOnce(live) {
-			return nil, nil
-		}
-		if live, err = resource.Get(ctx, r.Resource.Name, metav1.GetOptions{}); err != nil {
-			return nil, err
-		}
 	}
-	if live.GetDeletionTimestamp() == nil {
-		// Deleted and made again by somebody else in between: what was ours is gone.
-		return nil, nil
-	}
-	if !r.force || len(live.GetFinalizers()) == 0 {
-		return live, nil
+	live, err = requested(ctx, resource, live)
+	if err != nil || live == nil || !r.force || len(live.GetFinalizers()) == 0 {
+		return live, err
 	}
 	return withoutFinalizers(ctx, resource, live)
+}
+
+// requested asks for the deletion of an object, once. It returns the object while that is still there, nil when it is gone.
+func requested(ctx context.Context, resource dynamic.ResourceInterface, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if live.GetDeletionTimestamp() != nil {
+		return live, nil
+	}
+	if err := RequestDelete(ctx, resource, live); err != nil || GoneAtOnce(live) {
+		return nil, err
+	}
+	live, err := resource.Get(ctx, live.GetName(), metav1.GetOptions{})
+	if err != nil || live.GetDeletionTimestamp() == nil {
+		return nil, err // made again by somebody else in between: what was ours is gone
+	}
+	return live, nil
 }
 
 // mayDelete reports whether an object is the recorded one and still belongs to the owner. One that was made anew since, or that the record

@@ -228,7 +228,7 @@ type ReleaseSettings struct {
 	// retries is how often a job tries the operation again after it failed; then the job fails. Unset means 2 for atomic upgrades, 10 for
 	// atomic installs, and for others until the time of the DeployItem is up. It is an addition to the API of Gardener Landscaper.
 	Retries *int `json:"retries,omitempty"`
-	// wait makes the operation last until the objects are ready, or gone.
+	// wait makes the operation last until the objects are ready, or gone. An uninstall waits unless it is false.
 	Wait bool `json:"wait,omitempty"`
 	// timeout limits hooks and waiting, within the time that the DeployItem has left.
 	Timeout *v1alpha1.Duration `json:"timeout,omitempty"`
