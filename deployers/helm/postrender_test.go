@@ -91,3 +91,21 @@ func TestC25PostRenderersThatFailNeedAPerson(t *testing.T) {
 		}
 	}
 }
+
+// TestPostRenderersTakeAHookOfTheNameOfAnObject has the later one count, as without post renderers.
+func TestPostRenderersTakeAHookOfTheNameOfAnObject(t *testing.T) {
+	files := map[string]string{
+		"templates/hook.yaml":   hookNamed("app", "pre-install") + "data: {from: hook}\n",
+		"templates/object.yaml": named("app") + "data: {from: object}\n",
+		"templates/lists.yaml":  "apiVersion: v1\nkind: List\nitems: []\n---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: listed}}\n",
+	}
+	for name, renderers := range map[string][]any{"without": nil, "with": {config{"kustomize": config{"images": []any{config{"name": "x", "newTag": "1"}}}}}} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.configure(config{"chart": raw(archive(t, "1.0.0", files)), "helmDeployment": false, "postRenderers": renderers})
+			f.succeed(f.deployer())
+			assert.Equal(t, map[string]string{"from": "object"}, f.configMap("app"))
+			assert.False(t, f.isGone("listed"))
+		})
+	}
+}

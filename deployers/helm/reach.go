@@ -285,6 +285,9 @@ func (r *releaser) judge(ctx context.Context, err error, settings helmv1alpha1.R
 	if end := r.mayTryAgain(r.attempt.failures, settings, atomicRetries); end != nil {
 		return end
 	}
+	if settings.Retries == nil && !settings.Atomic && settings.Remediation == nil {
+		return refusal(err) // else the settings say how often it is tried
+	}
 	return err
 }
 

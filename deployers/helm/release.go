@@ -137,7 +137,7 @@ func subjectsOf(ctx context.Context, cluster *target.Cluster, health readiness.H
 // credentials that the target refuses.
 func helmProblem(err error) error {
 	switch {
-	case errors.Is(err, rendering.ErrSchema), errors.Is(err, rendering.ErrChart), errors.Is(err, rendering.ErrPostRender), errors.Is(err, rendering.ErrUnaffordable):
+	case isPermanent(err):
 		return kit.Coded(err, v1alpha1.ErrorConfigurationProblem)
 	case isDenied(err):
 		return kit.Coded(err, v1alpha1.ErrorUnauthorized)
@@ -147,6 +147,33 @@ func helmProblem(err error) error {
 		return kit.Again("ReadRecords", "RecordsBusy", "%w", err)
 	}
 	return err
+}
+
+// permanent are the errors that the same chart and values can only repeat.
+var permanent = []error{
+	rendering.ErrSchema, rendering.ErrChart, rendering.ErrRender, rendering.ErrPostRender, rendering.ErrUnaffordable, engine.ErrUnserved,
+}
+
+func isPermanent(err error) bool {
+	return slices.ContainsFunc(permanent, func(known error) bool { return errors.Is(err, known) })
+}
+
+// refusal adds the code that ends a job at once to what the API server refuses however often it is asked: what is invalid, and what is too large. A port or
+// an address that is taken may become free.
+func refusal(err error) error {
+	if err == nil || strings.Contains(err.Error(), "already allocated") {
+		return err
+	}
+	isMalformed := apierrors.IsBadRequest(err) && strings.Contains(err.Error(), " cannot be handled as a ")
+	if !isMalformed && !kit.IsRefusedForGood(err) {
+		return err
+	}
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Details != nil && strings.HasPrefix(status.Status().Details.Name, engine.RecordPrefix) {
+		err = fmt.Errorf("%w: the record of the release, with the files of the chart and all that it renders to, is too large for the API server; make the chart "+
+			"smaller, or set helmDeployment to false, which keeps no record", err)
+	}
+	return kit.Coded(err, v1alpha1.ErrorConfigurationProblem)
 }
 
 // isDenied reports whether the credentials of the target are at fault. Admission answers "forbidden" too, for terminating namespaces and

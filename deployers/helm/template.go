@@ -96,7 +96,7 @@ func (j *job) applyObjects(ctx context.Context) (resources.Progress, error) {
 	})
 	j.record.known.Recorded = resources.Union(j.applied.Managed, j.record.known.Recorded)
 	j.record.known.Attempt(j.applied.Refused)
-	return j.applied.Progress, err
+	return j.applied.Progress, refusal(err)
 }
 
 // deleteOrphans removes the objects that earlier jobs applied and this one did not.

@@ -198,3 +198,25 @@ func FuzzDecodeConfiguration(f *testing.F) {
 		}
 	})
 }
+
+func TestNamesThatHelmRefuses(t *testing.T) {
+	no := false
+	for name, one := range map[string]struct{ name, namespace, says string }{
+		"an underscore":            {"Under_Score", "shop", `name: "Under_Score" cannot be the name of a Helm release; use at most 53`},
+		"too long":                 {strings.Repeat("r", 54), "shop", "cannot be the name of a Helm release"},
+		"the longest":              {strings.Repeat("r", 53), "shop", ""},
+		"dots":                     {"a.b", "shop", ""},
+		"a namespace with capital": {"a", "Shop", `namespace: "Shop" cannot be the name of a namespace`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := &v1alpha1.ProviderConfiguration{Name: one.name, Namespace: one.namespace, Chart: v1alpha1.Chart{Ref: "host/a:1"}}
+			if one.says == "" {
+				require.NoError(t, helm.Validate(config))
+			} else {
+				require.ErrorContains(t, helm.Validate(config), one.says)
+			}
+			config.HelmDeployment = &no
+			assert.NoError(t, helm.Validate(config), "without a release it is only a word")
+		})
+	}
+}

@@ -45,6 +45,7 @@ var SourceKinds = []string{"HelmChart", "OCIRepository", "GitRepository", "Bucke
 func Validate(config *v1alpha1.ProviderConfiguration) error {
 	var errs []error
 	errs = append(errs, require("name", config.Name), require("namespace", config.Namespace))
+	errs = append(errs, validateNames(config)...)
 	errs = append(errs, validateChart(&config.Chart)...)
 	errs = append(errs, validateSettings(config.HelmDeploymentConfig)...)
 	errs = append(errs, validateValuesFrom(config.ValuesFrom)...)
@@ -61,6 +62,21 @@ func Validate(config *v1alpha1.ProviderConfiguration) error {
 	errs = append(errs, managedresource.ValidateDeletionGroups("deletionGroups", config.DeletionGroups)...)
 	errs = append(errs, managedresource.ValidateDeletionGroups("deletionGroupsDuringUpdate", config.DeletionGroupsDuringUpdate)...)
 	return bounded.Join(errs)
+}
+
+// validateNames checks what Helm refuses only after the chart is fetched and rendered. Without a release the name only stands in templates.
+func validateNames(config *v1alpha1.ProviderConfiguration) []error {
+	var errs []error
+	isName := len(config.Name) <= 53 && len(validation.IsDNS1123Subdomain(config.Name)) == 0
+	if config.Name != "" && !isName && config.IsHelmDeployment() {
+		errs = append(errs, fmt.Errorf("name: %q cannot be the name of a Helm release; use at most 53 lower case letters, digits, dots and dashes",
+			document.Brief(config.Name)))
+	}
+	if config.Namespace != "" && len(validation.IsDNS1123Label(config.Namespace)) > 0 && config.IsHelmDeployment() {
+		errs = append(errs, fmt.Errorf("namespace: %q cannot be the name of a namespace; use at most 63 lower case letters, digits and dashes",
+			document.Brief(config.Namespace)))
+	}
+	return errs
 }
 
 func validateValuesFrom(references []v1alpha1.ValuesReference) []error {

@@ -31,17 +31,21 @@ const markKind = "\x00begins"
 const mark = `{{with lookup "" "` + `\x00begins` + `" "" .Template.Name}}{{end}}`
 
 // asking is the function lookup of templates in a child: it hands each question over to the parent.
-type asking struct{ parent *confined.Parent }
+type asking struct {
+	parent *confined.Parent
+	// asked becomes true with the first question.
+	asked *bool
+}
 
 // GetClientFor returns a client for a kind. Whether that has namespaces is known to the parent only.
 func (a asking) GetClientFor(apiVersion, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
-	return askingClient{parent: a.parent, sought: Sought{APIVersion: apiVersion, Kind: kind}}, true, nil
+	return askingClient{asking: a, sought: Sought{APIVersion: apiVersion, Kind: kind}}, true, nil
 }
 
 // askingClient reads objects of one kind.
 type askingClient struct {
 	dynamic.NamespaceableResourceInterface
-	parent *confined.Parent
+	asking
 	sought Sought
 }
 
@@ -73,6 +77,7 @@ func (a askingClient) List(context.Context, metav1.ListOptions) (*unstructured.U
 }
 
 func (a askingClient) ask() (*unstructured.Unstructured, error) {
+	*a.asked = true
 	raw, err := json.Marshal(a.sought)
 	if err != nil {
 		return nil, err

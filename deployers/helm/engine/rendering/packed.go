@@ -76,8 +76,12 @@ func isDynamic(chart *helmchart.Chart) bool {
 	if len(chart.CRDObjects()) > 0 {
 		return true
 	}
+	return asksForKinds(chart) || slices.ContainsFunc(chart.Dependencies(), isDynamic)
+}
+
+func asksForKinds(chart *helmchart.Chart) bool {
 	asks := func(file *helmchart.File) bool { return AsksForKinds(file.Data) }
-	return slices.ContainsFunc(chart.Raw, asks) || slices.ContainsFunc(chart.Dependencies(), isDynamic)
+	return slices.ContainsFunc(chart.Raw, asks) || slices.ContainsFunc(chart.Dependencies(), asksForKinds)
 }
 
 // AsksForKinds reports whether a text asks for API versions if it is rendered as a template.

@@ -131,10 +131,14 @@ const (
 	problemSchema     problemKind = "schema"
 	problemPostRender problemKind = "postRender"
 	problemSize       problemKind = "size"
+	problemRender     problemKind = "render"
 )
 
 // kinds are the errors that a child can mean.
-var kinds = map[problemKind]error{problemChart: ErrChart, problemSchema: ErrSchema, problemPostRender: ErrPostRender, problemSize: ErrUnaffordable}
+var kinds = map[problemKind]error{
+	problemChart: ErrChart, problemSchema: ErrSchema, problemPostRender: ErrPostRender, problemSize: ErrUnaffordable,
+	problemRender: ErrRender,
+}
 
 // perform does a task, in a child.
 func perform(_ context.Context, parent *confined.Parent, t Task) (Product, error) {
@@ -226,6 +230,10 @@ func (w *worker) work() error {
 
 // ErrChart says that a chart cannot be used as it is; errors.Is finds it in the errors of Load, LoadDirectory and the operations.
 var ErrChart = errors.New("the chart cannot be used")
+
+// ErrRender says that chart and values render to nothing that can be deployed, whenever it is tried; errors.Is finds it in the errors of Render, Install and
+// Upgrade.
+var ErrRender = errors.New("the chart cannot be rendered with these values; correct one of them")
 
 // ErrSchema says that the values do not fit the chart's values.schema.json; errors.Is finds it in the errors of Install and Upgrade.
 var ErrSchema = errors.New("the values do not fit the chart's schema")

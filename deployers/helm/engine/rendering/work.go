@@ -21,6 +21,8 @@ import (
 	helmengine "helm.sh/helm/v3/pkg/engine"
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/releaseutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
@@ -32,7 +34,7 @@ const notesFile = "NOTES.txt"
 func (w *worker) definitions(chart *helmchart.Chart) error {
 	w.parent.Begin("dependencies of the chart")
 	if err := chartutil.ProcessDependenciesWithMerge(chart, map[string]any(w.task.Values)); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrRender, err)
 	}
 	return w.crds(chart)
 }
@@ -41,7 +43,7 @@ func (w *worker) crds(chart *helmchart.Chart) (err error) {
 	var found []map[string]any
 	for _, crd := range chart.CRDObjects() {
 		if found, err = appendObjects(found, crd.Filename, string(crd.File.Data)); err != nil {
-			return err
+			return fmt.Errorf("%w: %w", ErrRender, err)
 		}
 	}
 	w.product.Definitions, err = json.Marshal(found)
@@ -90,7 +92,7 @@ func addTemplateNames(chart any) {
 func (w *worker) values(chart *helmchart.Chart) (chartutil.Values, error) {
 	w.parent.Begin("dependencies of the chart")
 	if err := chartutil.ProcessDependenciesWithMerge(chart, map[string]any(w.task.Values)); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrRender, err)
 	}
 	w.parent.Begin("values of the chart and their schema")
 	capabilities := cmp.Or(w.task.Capabilities, chartutil.DefaultCapabilities)
@@ -98,10 +100,13 @@ func (w *worker) values(chart *helmchart.Chart) (chartutil.Values, error) {
 	if err != nil && strings.Contains(err.Error(), "values don't meet the specifications of the schema") {
 		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
 	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRender, err)
+	}
 	if all, ok := values["Values"].(chartutil.Values); ok {
 		w.product.Secrets, w.given = secrecy.Sensitive(all), all
 	}
-	return values, err
+	return values, nil
 }
 
 // render returns what the templates render to, by the names of their files.
@@ -113,11 +118,18 @@ func (w *worker) render(chart *helmchart.Chart) (map[string]string, error) {
 	w.parent.Begin("templates of the chart")
 	eachTemplate(chart, addMark)
 	defer eachTemplate(chart, removeMark)
-	files, err := helmengine.RenderWithClientProvider(chart, values, asking{w.parent})
-	if err != nil {
-		return nil, errors.New(unmarked(err.Error()))
+	asked := false
+	files, err := helmengine.RenderWithClientProvider(chart, values, asking{w.parent, &asked})
+	if err == nil {
+		return files, nil
 	}
-	return files, nil
+	// What the cluster has, and the kinds that it serves, may be others at another time.
+	mayPass := asked || asksForKinds(chart) || AsksForKinds(fmt.Append(nil, map[string]any(w.task.Values)))
+	text := unmarked(err.Error())
+	if mayPass && !strings.HasPrefix(text, "parse error at ") {
+		return nil, errors.New(text)
+	}
+	return nil, fmt.Errorf("%w: %s", ErrRender, text)
 }
 
 // eachTemplate changes the templates of a chart and of its dependencies, but for those that only others include.
@@ -171,15 +183,45 @@ func (w *worker) objects(chart *helmchart.Chart) error {
 		if strings.HasSuffix(name, notesFile) || strings.HasPrefix(path.Base(name), "_") {
 			continue
 		}
+		before := len(rendered)
 		if rendered, err = appendObjects(rendered, name, files[name]); err != nil {
-			return err
+			return fmt.Errorf("%w: %w", ErrRender, err)
+		}
+		for _, object := range Flat(rendered[before:]) {
+			if err := complete(name, object.GetAPIVersion(), object.GetKind(), object.GetName()); err != nil {
+				return err
+			}
 		}
 	}
-	if rendered, err = w.postRender(rendered); err != nil {
+	if rendered, err = w.postRender(lastOfEach(rendered)); err != nil {
 		return err
 	}
 	w.product.Objects, err = json.Marshal(rendered)
 	return err
+}
+
+// lastOfEach returns objects without those that a later one takes the place of, such as a hook of the name of an object: the later one counts when they are
+// applied, too, and kustomize refuses both.
+func lastOfEach(objects []map[string]any) []map[string]any {
+	type identity struct {
+		kind            schema.GroupKind
+		namespace, name string
+	}
+	identityOf := func(fields map[string]any) identity {
+		object := unstructured.Unstructured{Object: fields}
+		return identity{object.GroupVersionKind().GroupKind(), object.GetNamespace(), object.GetName()}
+	}
+	last := map[identity]int{}
+	for i, object := range objects {
+		last[identityOf(object)] = i
+	}
+	var kept []map[string]any
+	for i, object := range objects {
+		if at := last[identityOf(object)]; at == i || (&unstructured.Unstructured{Object: object}).IsList() {
+			kept = append(kept, object)
+		}
+	}
+	return kept
 }
 
 // release renders what Helm records of a revision, as Helm does.
@@ -195,13 +237,16 @@ func (w *worker) release(chart *helmchart.Chart) error {
 	maps.DeleteFunc(files, func(name string, _ string) bool { return strings.HasSuffix(name, notesFile) })
 	hooks, manifests, err := releaseutil.SortManifests(files, nil, releaseutil.InstallOrder)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrRender, err)
 	}
 	if len(hooks) > 0 {
 		w.product.Given = secrecy.TextsOf(w.given)
 	}
 	var all bytes.Buffer
 	for _, manifest := range manifests {
+		if err := completeHead(manifest); err != nil {
+			return err
+		}
 		fmt.Fprintf(&all, "---\n# Source: %s\n%s\n", manifest.Name, manifest.Content)
 	}
 	manifest, err := w.postRendered(all.String())
@@ -209,6 +254,36 @@ func (w *worker) release(chart *helmchart.Chart) error {
 		return fmt.Errorf("error while running post render on files: %w", err)
 	}
 	return w.keepRevision(chart, hooks, manifest)
+}
+
+// complete refuses an object without what every API server asks for. It would be tried again until the time is up.
+func complete(file, apiVersion, kind, name string) error {
+	missing := "metadata.name, and generateName would make another object in each job"
+	switch {
+	case kind == "":
+		missing = "kind"
+	case apiVersion == "":
+		missing = "apiVersion"
+	case name != "":
+		return nil
+	}
+	return fmt.Errorf("%w: file %s of the chart renders to an object without %s", ErrRender, file, missing)
+}
+
+// completeHead is complete for a document of a release. Lists need no name, and one with comments alone is no object.
+func completeHead(manifest releaseutil.Manifest) error {
+	head, name := manifest.Head, ""
+	if head.Kind == "" {
+		if objects, err := ParseManifest(manifest.Content); err == nil && len(objects) == 0 {
+			return nil
+		}
+	}
+	if strings.HasSuffix(head.Kind, "List") {
+		name = head.Kind
+	} else if head.Metadata != nil {
+		name = head.Metadata.Name
+	}
+	return complete(manifest.Name, head.Version, head.Kind, name)
 }
 
 var errTooManyObjects = fmt.Errorf("%w: it makes more than %d objects; split it", ErrUnaffordable, records.MaxObjects)
@@ -237,7 +312,7 @@ func (w *worker) keepRevision(chart *helmchart.Chart, hooks []*release.Hook, man
 func (w *worker) checkVersion(chart *helmchart.Chart) error {
 	wanted, has := chart.Metadata.KubeVersion, w.task.Capabilities.KubeVersion.String()
 	if wanted != "" && !chartutil.IsCompatibleRange(wanted, has) {
-		return fmt.Errorf("chart requires kubeVersion: %s which is incompatible with Kubernetes %s", wanted, has)
+		return fmt.Errorf("%w: chart requires kubeVersion: %s which is incompatible with Kubernetes %s", ErrChart, wanted, has)
 	}
 	return nil
 }
