@@ -263,8 +263,20 @@ func (r *releaser) upgrade(ctx context.Context, last *engine.Release) (*engine.R
 		return nil, err
 	}
 	request.From = last.Revision
+	r.warnOfReset(last)
 	release, err := r.engine.Upgrade(ctx, request)
 	return release, r.judge(ctx, err, settings, upgradeRetries)
+}
+
+// warnOfReset tells, before an upgrade, that it takes all values off the release: the key may be misspelt.
+func (r *releaser) warnOfReset(last *engine.Release) {
+	values := r.config.Values.RawMessage
+	isSet := len(values) > 0 && string(values) != "null" || len(r.config.ValuesFrom) > 0
+	if isSet || !last.HasValues || r.item.Warn == nil {
+		return
+	}
+	r.item.Warn(reasonValuesRemoved, fmt.Sprintf("helm release %s/%s had values until revision %d, and spec.config has neither values nor valuesFrom now: the upgrade "+
+		"resets it to the values of the chart; where that is a mistake, write them below spec.config.values", last.Namespace, last.Name, last.Revision))
 }
 
 // wasCrowdedOut reports whether an operation failed because of what else the deployer does. It says nothing about the release.

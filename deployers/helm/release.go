@@ -49,6 +49,9 @@ const (
 	reasonApplied   = "ApplySucceeded"
 )
 
+// reasonValuesRemoved is the reason of the event about an upgrade to no values.
+const reasonValuesRemoved = "ValuesRemoved"
+
 // resolveChart gets the chart.
 func (j *job) resolveChart(ctx context.Context) (resources.Progress, error) {
 	chart, used, err := j.charts.Find(ctx, j.item, &j.config.Chart)

@@ -142,3 +142,37 @@ func TestAJobWaitsForMissingValuesAndWritesNothingMeanwhile(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseSucceeded, f.finish().Phase)
 	assert.JSONEq(t, `{"a": "here", "inline": "wins"}`, f.configMap("hello-world")["all"])
 }
+
+// TestAnUpgradeThatRemovesAllValuesSaysSo tells a release that had values from one that had none, and what is explicit from what is absent.
+func TestAnUpgradeThatRemovesAllValuesSaysSo(t *testing.T) {
+	had := config{"testData": "hello"}
+	for name, one := range map[string]struct {
+		before, after any
+		warns         bool
+	}{
+		"absent": {had, nil, true}, "explicitly empty": {had, config{}, false}, "others": {had, config{"testData": "x"}, false}, "had none": {nil, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			files := map[string]string{"values.yaml": "testData: default\n", "templates/cm.yaml": configMapTemplate}
+			chart := func(version string) config { return raw(archive(t, version, files)) }
+			f.configure(config{"chart": chart("1.0.0"), "values": one.before})
+			f.succeed(f.deployer())
+			f.next(config{"chart": chart("1.1.0"), "values": one.after})
+			item, warned := f.contractItem(), ""
+			item.Warn = func(reason, message string) {
+				assert.Equal(t, 1, f.release().Revision, "it is said before the upgrade")
+				warned = reason + ": " + message
+			}
+			f.plan(f.deployer())
+			outcome, err := f.deployer().Ensure(f.ctx, item)
+			require.NoError(t, err)
+			require.True(t, outcome.Done)
+			if one.warns {
+				assert.Contains(t, warned, "ValuesRemoved: helm release "+f.namespace+"/hello-world had values until revision 1")
+			} else {
+				assert.Empty(t, warned)
+			}
+		})
+	}
+}

@@ -59,6 +59,8 @@ type Release struct {
 	Manifest string
 	// ChartName and ChartVersion are those of the chart.
 	ChartName, ChartVersion string
+	// HasValues says that it was made with values beside those of the chart.
+	HasValues bool
 	// Labels that the operation was given.
 	Labels map[string]string
 	// Inherited says that another program made the revision and Helm handed it the labels of one that was made here.
@@ -195,7 +197,7 @@ func fromHelm(rel *release.Release) *Release {
 	}
 	result := &Release{
 		Name: rel.Name, Namespace: rel.Namespace, Revision: rel.Version, Manifest: rel.Manifest, Labels: maps.Clone(rel.Labels),
-		Inherited: records.IsInherited(rel), Tests: testsOf(rel), listed: &listing{},
+		HasValues: len(rel.Config) > 0, Inherited: records.IsInherited(rel), Tests: testsOf(rel), listed: &listing{},
 	}
 	for _, label := range driver.GetSystemLabels() {
 		delete(result.Labels, label)
