@@ -58,9 +58,9 @@ const (
 	maxName = 56
 )
 
-// ReadConfiguration reads a configuration file, as YAML or JSON, and sets its defaults. The second result names what in it is not known. Errors
+// ReadConfiguration reads a configuration file, as YAML or JSON, and sets its defaults. The second result are the keys that are not known. Errors
 // name field and cure.
-func ReadConfiguration(text []byte) (*Configuration, []string, error) {
+func ReadConfiguration(text []byte) (*Configuration, []document.Key, error) {
 	raw, err := foreign.ToJSON(text)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the file %w", err)
@@ -70,7 +70,7 @@ func ReadConfiguration(text []byte) (*Configuration, []string, error) {
 		return nil, nil, err
 	}
 	config.setDefaults()
-	return config, document.Unknown(raw, &Configuration{}), config.check()
+	return config, document.Keys(raw, config), config.check()
 }
 
 func (c *Configuration) setDefaults() {

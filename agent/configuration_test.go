@@ -4,6 +4,7 @@
 package agent
 
 import (
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"strings"
 	"testing"
 
@@ -39,7 +40,7 @@ targetSelectors:
 other: 1
 `))
 	require.NoError(t, err)
-	assert.Equal(t, []string{`unknown field "other"`}, unknown)
+	assert.Equal(t, []document.Key{{Path: "other"}}, unknown)
 	assert.Equal(t, []string{"/a", "/b"}, config.OCI.ConfigFiles)
 	assert.Equal(t, []string{"centre"}, config.TargetNamespaces)
 	assert.Equal(t, "my-env", config.TargetSelectors[0].Targets[0].Name)

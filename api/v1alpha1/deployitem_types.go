@@ -69,6 +69,9 @@ type DeployerInformation struct {
 // where that cannot be watched. It is absent where nothing is to be said.
 const DriftedCondition = "Drifted"
 
+// UnknownKeysCondition, on Installations and DeployItems, is True where blueprint or configuration have keys without effect.
+const UnknownKeysCondition = "UnknownKeys"
+
 // RecordLostCondition, on DeployItems, is True where somebody has removed the status, which is the record of what is deployed: from the start of the next
 // job until one succeeds. Meanwhile the deployer looks on the target for what carries the marks of the item.
 const RecordLostCondition = "RecordLost"

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
@@ -20,7 +21,7 @@ import (
 // maxDocument is how many bytes blueprint.yaml may have.
 const maxDocument = 1 << 20
 
-// Load reads blueprint.yaml at the root of files, applies the defaults and checks the rules. Unknown keys are ignored. An error
+// Load reads blueprint.yaml at the root of files, applies the defaults and checks the rules. An error
 // names the line or the field, and what to do.
 func Load(files fs.FS) (*Blueprint, error) { return LoadContext(context.Background(), files) }
 
@@ -37,19 +38,25 @@ func LoadContext(ctx context.Context, files fs.FS) (*Blueprint, error) {
 func Parse(text []byte) (*Blueprint, error) { return parse(context.Background(), text) }
 
 func parse(ctx context.Context, text []byte) (*Blueprint, error) {
-	document, err := foreign.Usual.ToJSONContext(ctx, text)
+	raw, err := foreign.Usual.ToJSONContext(ctx, text)
 	if err != nil {
 		return nil, fmt.Errorf("%s %w", FileName, err)
 	}
 	blueprint := &Blueprint{}
-	if err := json.Unmarshal(document, blueprint); err != nil {
-		return nil, explainDecode(text, document, err)
+	if err := json.Unmarshal(raw, blueprint); err != nil {
+		return nil, explainDecode(text, raw, err)
 	}
 	if err := checkKind(blueprint); err != nil {
 		return nil, err
 	}
 	setDefaults(blueprint)
-	return blueprint, asError(Validate(blueprint))
+	near, others := document.Near(document.Keys(raw, blueprint))
+	blueprint.Unknown = others
+	problems := Validate(blueprint)
+	for _, key := range near {
+		problems = append(problems, Problem{Path: key.Path, Message: key.Problem()})
+	}
+	return blueprint, asError(problems)
 }
 
 func readDocument(files fs.FS) ([]byte, error) {

@@ -6,6 +6,7 @@ package model
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
@@ -64,6 +65,9 @@ type Blueprint struct {
 	DeployExecutions []TemplateExecutor `json:"deployExecutions,omitempty"`
 	// ExportExecutions render the values of the exports.
 	ExportExecutions []TemplateExecutor `json:"exportExecutions,omitempty"`
+
+	// Unknown are keys of the document that have no effect. Keys that are near to a known one are problems of the document instead.
+	Unknown []document.Key `json:"-"`
 }
 
 // ImportDefinition declares one import.

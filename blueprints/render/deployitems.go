@@ -36,11 +36,9 @@ func DeployItems(ctx context.Context, env *Environment, values *Values, previous
 	}
 	x := execution{env: env, field: "deployExecutions", previous: previous, rejectNoValue: true}
 	var items []v1alpha1.DeployItemTemplate
-	stored, err := x.run(ctx, env.Blueprint.DeployExecutions, func() map[string]any { return env.bindings(values) }, func(document json.RawMessage) error {
-		var out struct {
-			DeployItems []deployItem `json:"deployItems"`
-		}
-		if err := decode(document, &out); err != nil {
+	stored, err := x.run(ctx, env.Blueprint.DeployExecutions, func() map[string]any { return env.bindings(values) }, func(made json.RawMessage) error {
+		var out deployItemsMade
+		if err := x.read(made, &out); err != nil {
 			return err
 		}
 		resolved, err := resolveAll(env, values, out.DeployItems)

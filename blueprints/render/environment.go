@@ -6,6 +6,7 @@ package render
 import (
 	"io/fs"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/schema"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
@@ -35,6 +36,8 @@ type Environment struct {
 	Closure templating.Closure
 	// Clusters issues kubeconfigs.
 	Clusters templating.Clusters
+	// Unknown collects keys without effect in what the templates make.
+	Unknown []document.Key
 	// Begin is told what is run next; nil where nobody needs to know.
 	Begin func(step string)
 }

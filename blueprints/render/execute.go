@@ -9,8 +9,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 )
@@ -102,6 +105,73 @@ func (x *execution) state(name string) (map[string]any, error) {
 		state = map[string]any{}
 	}
 	return state, nil
+}
+
+// What executions make.
+type (
+	importsMade struct {
+		Bindings map[string]any `json:"bindings"`
+		Errors   []string       `json:"errors"`
+	}
+	subinstallationsMade struct {
+		Subinstallations []model.InstallationTemplate `json:"subinstallations"`
+	}
+	deployItemsMade struct {
+		DeployItems []deployItem `json:"deployItems"`
+	}
+	exportsMade struct {
+		Exports map[string]any `json:"exports"`
+	}
+)
+
+// OutputOf returns a pointer to what the executions of a list of the blueprint make; nil for no such list.
+func OutputOf(list string) any {
+	return map[string]any{
+		"importExecutions": &importsMade{}, "subinstallationExecutions": &subinstallationsMade{},
+		"deployExecutions": &deployItemsMade{}, "exportExecutions": &exportsMade{},
+	}[list]
+}
+
+// IsBeside reports whether a template uses an unknown key for itself: it stands beside what the executions make, and is not meant to be that.
+func IsBeside(key document.Key) bool {
+	return !strings.ContainsAny(key.Path, ".[") && (key.Meant == "" || strings.ContainsAny(key.Meant, ".["))
+}
+
+// read decodes what the templates of the list made.
+func (x *execution) read(raw json.RawMessage, into any) error {
+	if err := decode(raw, into); err != nil {
+		return err
+	}
+	return x.note(raw, slices.DeleteFunc(document.KeysInAnyCase(raw, into), IsBeside))
+}
+
+// note returns an error about the unknown keys of a document that are near to a known one. The others have no effect, and are noted.
+func (x *execution) note(raw json.RawMessage, unknown []document.Key) error {
+	near, others := document.Near(unknown)
+	if len(near) > 0 {
+		return fmt.Errorf("%s%s", elementOf(raw, near[0].Path), document.List(near))
+	}
+	for i := range others {
+		others[i].Path = x.field + ": " + elementOf(raw, others[i].Path) + others[i].Path
+	}
+	x.env.Unknown = append(x.env.Unknown, others...)
+	return nil
+}
+
+// elementOf names the element of a list that a path goes through, for messages.
+func elementOf(raw json.RawMessage, path string) string {
+	list, rest, _ := strings.Cut(path, "[")
+	index, _, _ := strings.Cut(rest, "]")
+	var lists map[string]json.RawMessage
+	var elements []struct{ Name any }
+	at, err := strconv.Atoi(index)
+	if err != nil || json.Unmarshal(raw, &lists) != nil || json.Unmarshal(lists[list], &elements) != nil {
+		return ""
+	}
+	if name, _ := elements[at].Name.(string); name != "" {
+		return fmt.Sprintf("%q: ", name)
+	}
+	return ""
 }
 
 // decode reads a document. Keys match in upper and lower case.

@@ -62,11 +62,9 @@ func Exports(ctx context.Context, env *Environment, values *Values, inputs Expor
 	}
 	x := execution{env: env, field: "exportExecutions", previous: previous, rejectNoValue: true}
 	merged := map[string]any{}
-	stored, err := x.run(ctx, env.Blueprint.ExportExecutions, func() map[string]any { return exportBindings(env, values, inputs) }, func(document json.RawMessage) error {
-		var out struct {
-			Exports map[string]any `json:"exports"`
-		}
-		err := decode(document, &out)
+	stored, err := x.run(ctx, env.Blueprint.ExportExecutions, func() map[string]any { return exportBindings(env, values, inputs) }, func(made json.RawMessage) error {
+		var out exportsMade
+		err := x.read(made, &out)
 		merge(merged, out.Exports)
 		return err
 	})

@@ -18,12 +18,9 @@ func ImportExecutions(ctx context.Context, env *Environment, values *Values) err
 	if values.Bindings == nil {
 		values.Bindings = map[string]any{}
 	}
-	_, err := x.run(ctx, env.Blueprint.ImportExecutions, func() map[string]any { return env.bindings(values) }, func(document json.RawMessage) error {
-		var out struct {
-			Bindings map[string]any `json:"bindings"`
-			Errors   []string       `json:"errors"`
-		}
-		if err := decode(document, &out); err != nil {
+	_, err := x.run(ctx, env.Blueprint.ImportExecutions, func() map[string]any { return env.bindings(values) }, func(made json.RawMessage) error {
+		var out importsMade
+		if err := x.read(made, &out); err != nil {
 			return err
 		}
 		if len(out.Errors) > 0 {

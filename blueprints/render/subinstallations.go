@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
@@ -22,18 +23,16 @@ func Subinstallations(ctx context.Context, env *Environment, values *Values, pre
 	}
 	x := execution{env: env, field: "subinstallationExecutions", previous: previous, rejectNoValue: true}
 	var templates []model.InstallationTemplate
-	stored, err := x.run(ctx, env.Blueprint.SubinstallationExecutions, func() map[string]any { return env.bindings(values) }, func(document json.RawMessage) error {
-		var out struct {
-			Subinstallations []model.InstallationTemplate `json:"subinstallations"`
-		}
-		err := decode(document, &out)
+	stored, err := x.run(ctx, env.Blueprint.SubinstallationExecutions, func() map[string]any { return env.bindings(values) }, func(made json.RawMessage) error {
+		var out subinstallationsMade
+		err := x.read(made, &out)
 		templates = append(templates, out.Subinstallations...)
 		return err
 	})
 	if err != nil {
 		return nil, stored, err
 	}
-	listed, err := listedTemplates(env)
+	listed, err := x.listedTemplates()
 	if err != nil {
 		return nil, stored, err
 	}
@@ -44,16 +43,16 @@ func Subinstallations(ctx context.Context, env *Environment, values *Values, pre
 	return templates, stored, validateTemplates(env.Blueprint, templates)
 }
 
-func listedTemplates(env *Environment) ([]model.InstallationTemplate, error) {
+func (x *execution) listedTemplates() ([]model.InstallationTemplate, error) {
 	var out []model.InstallationTemplate
 	var files foreign.Several
-	for i := range env.Blueprint.Subinstallations {
-		s := &env.Blueprint.Subinstallations[i]
+	for i := range x.env.Blueprint.Subinstallations {
+		s := &x.env.Blueprint.Subinstallations[i]
 		if s.File == "" {
 			out = append(out, s.InstallationTemplate)
 			continue
 		}
-		loaded, err := loadTemplate(env, s.File, &files)
+		loaded, err := x.loadTemplate(s.File, &files)
 		if err != nil {
 			return nil, fmt.Errorf("subinstallations[%d]: %w", i, err)
 		}
@@ -62,17 +61,21 @@ func listedTemplates(env *Environment) ([]model.InstallationTemplate, error) {
 	return out, nil
 }
 
-func loadTemplate(env *Environment, file string, documents *foreign.Several) (*model.InstallationTemplate, error) {
-	text, err := templating.ReadFile(env.Files, file)
+func (x *execution) loadTemplate(file string, files *foreign.Several) (*model.InstallationTemplate, error) {
+	text, err := templating.ReadFile(x.env.Files, file)
 	if err != nil {
 		return nil, err
 	}
-	document, err := documents.ToJSON(text)
+	raw, err := files.ToJSON(text)
 	if err != nil {
 		return nil, fmt.Errorf("file %q %w", file, err)
 	}
 	var out model.InstallationTemplate
-	if err := decode(document, &out); err != nil {
+	err = decode(raw, &out)
+	if err == nil {
+		err = x.note(raw, document.KeysInAnyCase(raw, &out))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("file %q: %w", file, err)
 	}
 	if out.Kind != "" && out.Kind != "InstallationTemplate" {

@@ -134,7 +134,7 @@ func (f *agentFlags) configuration() (*agent.Configuration, error) {
 		return nil, fmt.Errorf("--config %s: %w", f.file, err)
 	}
 	for _, field := range unknown {
-		ctrl.Log.Info("a setting of the configuration file has no effect", "file", f.file, "warning", field)
+		ctrl.Log.Info("a setting of the configuration file has no effect", "file", f.file, "warning", field.String())
 	}
 	if config.OCI != nil {
 		f.helm.registries.configFiles = append(f.helm.registries.configFiles, config.OCI.ConfigFiles...)

@@ -189,7 +189,10 @@ func containerSettings(config *containerv1alpha1.Configuration) []setting {
 
 // warnings returns what a file says without effect.
 func warnings(raw []byte, into any, common *core.CommonConfiguration, registries *core.OCIConfiguration, export any) []string {
-	all := document.Unknown(raw, into)
+	var all []string
+	for _, key := range document.Keys(raw, into) {
+		all = append(all, key.String())
+	}
 	if common.HPA != nil {
 		all = append(all, "hpa: replicas elect a leader, so only one of them works; shard with --watch-label-selector instead")
 	}

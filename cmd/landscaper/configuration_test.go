@@ -96,7 +96,7 @@ oci: {allowPlainHttp: true, insecureSkipVerify: true, cache: {path: /tmp}}
 `)
 	require.NoError(t, err)
 	assert.Equal(t, []string{
-		`unknown field "controller.worker"`, `unknown field "identiy"`,
+		"controller.worker: the key is unknown; did you mean controller.workers?", "identiy: the key is unknown; did you mean identity?",
 		"hpa: replicas elect a leader, so only one of them works; shard with --watch-label-selector instead",
 		"export: the timeout of the DeployItem governs",
 		"oci.allowPlainHttp: name the registries without TLS in --oci-plain-http instead",
@@ -178,7 +178,7 @@ garbageCollection: {disable: true, requeueTimeSeconds: 60}
 debug: {keepPod: true, color: red}
 `))
 	require.NoError(t, err)
-	assert.Equal(t, []string{`unknown field "debug.color"`}, unknown)
+	assert.Equal(t, []string{"debug.color: the key is unknown and has no effect; check its spelling or remove it"}, unknown)
 	values, flags := map[string][]string{}, only(containerOf()).Flags()
 	for _, s := range settings {
 		values[s.flag] = s.values

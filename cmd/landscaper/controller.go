@@ -205,7 +205,7 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 	}
 	installations := &installation.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Metrics: metrics, Now: time.Now,
-		Backoff: f.backoff(), Jitter: kit.Jitter(f.jitter.Percentage), Shard: f.shard, UnwatchedSources: f.unwatched, Following: f.contexts.following,
+		Backoff: f.backoff(), Jitter: kit.Jitter(f.jitter.Percentage), Shard: f.shard, UnwatchedSources: f.unwatched, Following: f.contexts.following, RefuseUnknownKeys: f.strict,
 		Inputs: inputs.Reader{
 			Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Artifacts: store, Repositories: repositories, Identity: identities.Find,
 			Clusters: clusters, Memory: kept, Renderer: rendering.New(limits), BlueprintAccess: access, SignaturePolicy: policy,

@@ -258,7 +258,7 @@ func (f *deployerFlags) contractOptions() (contract.Options, error) {
 		AnyTargetType:   f.itemType == v1alpha1.MockDeployItemType,
 		UnopenedTargets: f.itemType == v1alpha1.ContainerDeployItemType,
 		TargetsOnly:     f.environment.name != "",
-		Liveness:        f.liveness(),
+		Liveness:        f.liveness(), RefuseUnknownKeys: f.strict,
 	}, err
 }
 

@@ -228,6 +228,8 @@ var effects = map[string]effect{
 		"cmd/landscaper: TestCachesThatDoNotFillEndTheProcess"},
 	"watch-label-selector": {"a=b", (*parsed).anyShard, "a=b",
 		"tests/dataflow: TestE09AnInstallationMovesBetweenShards"},
+	"refuse-unknown-keys": {"true", func(p *parsed) any { return p.process.strict }, true,
+		"deployers/contract: TestUnknownKeysOfConfigurations, controllers/installation: TestUnknownKeysOfBlueprints"},
 	"events-addr": {"http://e", (*parsed).receiver, "http://e",
 		"deployers/kit/notify: TestT10EventsReachTheReceiver"},
 	"landscaper-kubeconfig": {"testdata/kubeconfig", (*parsed).server, "https://landscaper.example.com",

@@ -65,6 +65,8 @@ type process struct {
 	namespaces []string
 	// link is the way to the landscaper cluster where it survives partitions; nil for a plain one.
 	link *agent.Link
+	// strict makes every unknown key of a document an error.
+	strict bool
 	// cacheSync is how long the caches may take to fill.
 	cacheSync time.Duration
 }
@@ -92,6 +94,8 @@ func (p *process) bindFlags(flags *pflag.FlagSet, concurrent int) {
 	flags.StringVar(&p.watch.LabelSelector, "watch-label-selector", "",
 		"Watch for Installations, Executions and DeployItems with matching labels e.g. 'sharding.fluxcd.io/key=shard1'.")
 	flags.DurationVar(&p.cacheSync, "cache-sync-timeout", 2*time.Minute, "How long the caches may take to fill before the process ends.")
+	flags.BoolVar(&p.strict, "refuse-unknown-keys", false,
+		"Fail jobs for every unknown key of a blueprint, a deploy item or its configuration, not only for those that are near to a known one.")
 	p.leader.BindFlags(flags)
 	p.rate.BindFlags(flags)
 }

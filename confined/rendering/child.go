@@ -70,6 +70,7 @@ func (w *work) plan(ctx context.Context, env *render.Environment) (*Plan, error)
 	out.DeployItems = items
 	out.Subinstallations, stored, err = render.Subinstallations(ctx, env, w.Values, stateOf(w.Previous))
 	maps.Copy(out.Stored, stored)
+	out.Unknown = env.Unknown
 	return out, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
@@ -50,6 +51,8 @@ type Plan struct {
 	Subinstallations []model.InstallationTemplate
 	// Stored is the state that templates left, also when they failed.
 	Stored render.State
+	// Unknown are keys without effect in what the templates made.
+	Unknown []document.Key
 }
 
 // Satisfy is render.Satisfy followed by render.ImportExecutions. Imports that need no program of a user are satisfied in the own process.

@@ -9,9 +9,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/beginning"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
@@ -58,4 +61,16 @@ func (r *Reconciler) warnOf(s *reconciliation, names []string, of, by string) {
 			"the job deletes all %s with what they have deployed, because the %s of the blueprint render none with these imports: %s",
 			of, by, beginning.Of(strings.Join(names, ", "), 512))
 	}
+}
+
+// noteKeys sets the condition about keys of the blueprint that have no effect, and posts an event when it says something new. Where the operator
+// refuses such keys, the job fails before anything is made.
+func (r *Reconciler) noteKeys(_ context.Context, s *reconciliation) error {
+	if unknown := s.plan.Unknown; r.RefuseUnknownKeys && len(unknown) > 0 {
+		return kit.Stall(jobs.RenderOperation, kit.UnknownKey, "blueprint: %s", document.List(unknown))
+	}
+	if kit.NoteUnknownKeys(s.Inst, "blueprint: ", s.plan.Unknown) {
+		r.Recorder.Event(s.Inst, corev1.EventTypeWarning, kit.UnknownKey, conditions.GetMessage(s.Inst, v1alpha1.UnknownKeysCondition))
+	}
+	return nil
 }

@@ -40,6 +40,8 @@ type Reconciler struct {
 	Inputs inputs.Reader
 	// UnwatchedSources are the kinds that UnwatchableSources returned.
 	UnwatchedSources []client.Object
+	// RefuseUnknownKeys fails jobs whose blueprints have keys without effect.
+	RefuseUnknownKeys bool
 	// Backoff says when to try again after a failure.
 	Backoff *kit.Backoff
 	// Jitter spreads the intervals of spec.automaticReconcile.
@@ -142,6 +144,7 @@ func (r *Reconciler) steps(inst *v1alpha1.Installation) []kit.Step[*reconciliati
 func (r *Reconciler) makes() []kit.Step[*reconciliation] {
 	return []kit.Step[*reconciliation]{
 		planned(r.plans.Render),          // internal/plan        blueprint + values → children to make (pure, but for the state of templates)
+		r.noteKeys,                       // prepare.go           unknown keys       → condition and event, or failed
 		r.recordJob,                      // status.go            job                → status, before anything is created
 		r.warnOfDeletion,                 // prepare.go           templates without  → event, before all of a kind is deleted
 		made(r.publisher.PublishImports), // internal/publishing  imports            → copies in the own scope

@@ -69,6 +69,8 @@ type stage struct {
 	events record.EventRecorder
 	// renderer is what the controller renders with; nil is its own.
 	renderer *rendering.Renderer
+	// strict refuses unknown keys.
+	strict bool
 }
 
 func newStage(t *testing.T) *stage {
@@ -107,7 +109,7 @@ func (s *stage) start() {
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: cmp.Or(s.events, record.EventRecorder(silent)), Now: time.Now,
 		Inputs:  inputs.Reader{Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Renderer: s.renderer},
 		Metrics: runtimectrl.NewMetrics(mgr, metrics.NewRecorder(), v1alpha1.Finalizer),
-		Backoff: kit.NewBackoff(10*time.Millisecond, time.Second),
+		Backoff: kit.NewBackoff(10*time.Millisecond, time.Second), RefuseUnknownKeys: s.strict,
 	}
 	require.NoError(s.t, reconciler.SetupWithManager(s.ctx, mgr, 4))
 	s.stop = platform.Run(s.ctx, s.t, mgr)

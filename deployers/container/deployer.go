@@ -134,6 +134,11 @@ func (d *Deployer) Ensure(ctx context.Context, item *contract.Item) (contract.Ou
 }
 
 // begin reads configuration and status of the item.
+// Configuration returns a configuration of the container deployer.
+func (*Deployer) Configuration(*v1alpha1.DeployItem) any {
+	return &containerv1alpha1.ProviderConfiguration{}
+}
+
 func (d *Deployer) begin(item *contract.Item, operation containerv1alpha1.OperationType) (*run, error) {
 	config, err := content.Configuration(item.DeployItem)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/asides"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/driftdesk"
@@ -135,6 +136,11 @@ func (r *caller) perform(ctx context.Context, s *scope, c *asides.Call[*scope]) 
 		return Outcome{}, kit.Stall(operationReconcile, "ConfigurationInvalid", "spec.config: %w", err)
 	}
 	before := s.job.Plan.Touched
+	if !before {
+		if err := refuseKeys(r.deployer, r.options, s.item); err != nil {
+			return Outcome{}, err
+		}
+	}
 	s.job.Plan.Touched = true
 	outcome, err := r.deployer.Ensure(ctx, item)
 	s.job.Plan.Touched = before || !outcome.Untouched
@@ -163,4 +169,25 @@ func (r *caller) record(ctx context.Context, s *scope, status *runtime.RawExtens
 		item.Status.ProviderStatus = status
 		return r.writes.Status(ctx, item)
 	})
+}
+
+// unknownKeys returns the keys of spec.config that a deployer does not know.
+func unknownKeys(typed Typed, item *v1alpha1.DeployItem) []document.Key {
+	if typed == nil || item.Spec.Configuration == nil {
+		return nil
+	}
+	return document.Keys(item.Spec.Configuration.Raw, typed.Configuration(item))
+}
+
+// refuseKeys returns an error about the keys with which nothing may be deployed.
+func refuseKeys(deployer Deployer, options *Options, item *v1alpha1.DeployItem) error {
+	typed, _ := deployer.(Typed)
+	refused := unknownKeys(typed, item)
+	if !options.RefuseUnknownKeys {
+		refused, _ = document.Near(refused)
+	}
+	if len(refused) == 0 {
+		return nil
+	}
+	return kit.Stall(operationReconcile, kit.UnknownKey, "DeployItem %s/%s: spec.config: %s", item.Namespace, item.Name, document.List(refused))
 }

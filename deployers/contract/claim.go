@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/jobs"
@@ -32,6 +33,8 @@ type starter struct {
 	itemType string
 	// planner is nil where the deployer is none.
 	planner Planner
+	// typed is nil where the deployer is not.
+	typed   Typed
 	targets *targets
 	jobs    *jobs.Jobs
 	writes  *writes.Writer
@@ -107,6 +110,7 @@ func (r *starter) pickUp(ctx context.Context, s *scope) error {
 	now := time.Now()
 	r.jobs.Void(s.item).TakeBack(s.item)
 	items.Begin(s.item, r.by(), now)
+	r.noteKeys(s)
 	made := r.plan(ctx, s)
 	if err := r.writes.Status(ctx, s.item); err != nil {
 		return err
@@ -177,4 +181,12 @@ func (r *starter) endGuard(ctx context.Context, s *scope) error {
 	}
 	conditions.Delete(s.item, kit.OperationInGitCondition)
 	return stopAfter(r.writes.Status(ctx, s.item))
+}
+
+// noteKeys sets the condition about unknown keys for the job that begins, and posts an event when it says something new.
+func (r *starter) noteKeys(s *scope) {
+	_, others := document.Near(unknownKeys(r.typed, s.item))
+	if kit.NoteUnknownKeys(s.item, "spec.config: ", others) {
+		r.options.Recorder.Event(s.item, corev1.EventTypeWarning, kit.UnknownKey, conditions.GetMessage(s.item, v1alpha1.UnknownKeysCondition))
+	}
 }

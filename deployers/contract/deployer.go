@@ -54,6 +54,14 @@ type Planner interface {
 	Close(item *v1alpha1.DeployItem, status *runtime.RawExtension) *runtime.RawExtension
 }
 
+// Typed is a Deployer that knows all keys of its configurations. A key that is near to a known one fails the job before the deployer is called: what
+// it was to say may be all that keeps what is deployed. Other unknown keys are shown by a condition and an event.
+type Typed interface {
+	Deployer
+	// Configuration returns a value of the type that spec.config of an item is read into.
+	Configuration(item *v1alpha1.DeployItem) any
+}
+
 // Item is one job of one DeployItem.
 type Item struct {
 	// DeployItem as read when the job was claimed. Deployers must not change it.

@@ -118,6 +118,9 @@ func (r *reconciler) newDriftDesk(live client.Reader, contexts *contexts) *drift
 			return driftdesk.Deployed(deployed), err
 		},
 		Find: func(ctx context.Context, search driftdesk.Search) ([]driftdesk.Found, error) {
+			if err := refuseKeys(r.deployer, r.options, search.Item); err != nil {
+				return nil, err
+			}
 			context, err := contexts.read(ctx, search.Item)
 			if err != nil {
 				return nil, err

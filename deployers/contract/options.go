@@ -70,6 +70,8 @@ type Options struct {
 	MaxDriftWatches int
 	// Sources makes items follow the sources that they name. Optional: without it no source gives an item a job.
 	Sources *SourceWatch
+	// RefuseUnknownKeys makes every unknown key of a configuration an error, see Typed.
+	RefuseUnknownKeys bool
 	// Liveness is how the deployer says that it is alive, so that items which wait for it do not fail. Optional: without it an item that it
 	// does not begin in time fails.
 	Liveness *liveness.Options

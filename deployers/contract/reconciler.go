@@ -106,6 +106,7 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 		watches: &watches.Watches{}, sites: &sites.Sites{}, writes: &writes.Writer{Client: c, Live: live, Metrics: options.Metrics},
 	}
 	planner, _ := deployer.(Planner)
+	typed, _ := deployer.(Typed)
 	keeper, _ := deployer.(SiteKeeper)
 	all := hooksOf(deployer).add(options.Hooks)
 	r.jobs = &jobs.Jobs{Queue: r.enqueue, Released: func(j *jobs.Job) { r.watches.Release(j) }, NotesInterrupted: len(all[HookBeforeAbort]) > 0}
@@ -120,7 +121,7 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 	all[HookShouldReconcile] = append(all[HookShouldReconcile], clock.start, options.Sources.rollForward)
 	targets := &targets{client: c, live: live, options: r.options, sites: r.sites, planner: planner}
 	r.starter = &starter{
-		live: live, options: r.options, deployer: deployer.Name(), itemType: deployer.Type(), planner: planner, targets: targets, jobs: r.jobs, writes: r.writes,
+		live: live, options: r.options, deployer: deployer.Name(), itemType: deployer.Type(), planner: planner, typed: typed, targets: targets, jobs: r.jobs, writes: r.writes,
 	}
 	contexts := &contexts{client: c, live: live, skipPullSecrets: options.SkipPullSecrets}
 	r.drift = r.newDriftDesk(live, contexts)

@@ -227,6 +227,11 @@ func configuration(item *v1alpha1.DeployItem) (*helmv1alpha1.ProviderConfigurati
 	return config.DecodeConfiguration(raw.Raw)
 }
 
+// Configuration returns a configuration of the helm deployer.
+func (*deployer) Configuration(*v1alpha1.DeployItem) any {
+	return &helmv1alpha1.ProviderConfiguration{}
+}
+
 func providerStatus(item *v1alpha1.DeployItem) []byte {
 	if item.Status.ProviderStatus == nil {
 		return nil

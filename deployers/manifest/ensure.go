@@ -230,6 +230,11 @@ func configurationProblem(err error) error {
 	return kit.Coded(err, v1alpha1.ErrorConfigurationProblem)
 }
 
+// Configuration returns a configuration of the version that an item has.
+func (*Deployer) Configuration(item *v1alpha1.DeployItem) any {
+	return api.ConfigurationOf(item.Spec.Configuration.Raw)
+}
+
 func configuration(item *v1alpha1.DeployItem) (*v1alpha2.ProviderConfiguration, error) {
 	if item.Spec.Configuration == nil || len(item.Spec.Configuration.Raw) == 0 {
 		return nil, fmt.Errorf("spec.config: is empty, write a configuration of the manifest deployer there")

@@ -193,6 +193,9 @@ func (l *life) patch(object *unstructured.Unstructured, patch string) {
 
 // manifests returns a configuration of ConfigMaps that hold a value.
 func manifests(value string, names ...string) string {
+	if len(names) == 0 {
+		return header + "manifests: []\n"
+	}
 	text := header + "manifests:\n"
 	for _, name := range names {
 		text += fmt.Sprintf("- {policy: manage, manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: NS}, data: {v: '%s'}}}\n", name, value)

@@ -42,6 +42,9 @@ func (Deployer) ContinuousReconcile(item *v1alpha1.DeployItem) (*managedresource
 	return contract.ContinuousReconcileIn(item.Spec.Configuration)
 }
 
+// Configuration returns a configuration of the mock deployer.
+func (Deployer) Configuration(*v1alpha1.DeployItem) any { return &mockv1alpha1.ProviderConfiguration{} }
+
 // Ensure ends the job in the configured phase, or leaves it waiting when that phase is not final. Without a phase it succeeds. A
 // configuration that cannot be read is an error with the code ERR_CONFIGURATION_PROBLEM.
 func (Deployer) Ensure(_ context.Context, item *contract.Item) (contract.Outcome, error) {

@@ -114,7 +114,7 @@ func (c *checker) load() bool {
 		return false
 	}
 	c.blueprint = blueprint
-	c.unknownKeys(model.FileName, c.document, &model.Blueprint{}, "jsonSchema")
+	c.unknownKeys(model.FileName, c.document, c.blueprint)
 	return true
 }
 

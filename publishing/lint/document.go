@@ -5,14 +5,13 @@ package lint
 
 import (
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
-	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
+	keys "github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 )
 
@@ -49,10 +48,7 @@ func (d *document) line(field string) int {
 	return line
 }
 
-var (
-	lineNumber   = regexp.MustCompile(`,? ?\bline (\d+):? ?`)
-	unknownField = regexp.MustCompile(`^unknown field "(.*)"$`)
-)
+var lineNumber = regexp.MustCompile(`,? ?\bline (\d+):? ?`)
 
 // splitLine takes the first line number out of a message; 0 when it has none.
 func splitLine(message string) (string, int) {
@@ -65,23 +61,23 @@ func splitLine(message string) (string, int) {
 	return strings.TrimPrefix(before+": "+after, ": "), line
 }
 
-// unknownKeys warns about keys that nobody reads, and about keys that appear twice. Into is a value of the type of the document; usual are keys that
-// nobody reads, and that most documents have.
-func (c *checker) unknownKeys(file string, d *document, into any, usual ...string) {
+// unknownKeys reports keys that appear twice, and keys that the type of like does not have.
+func (c *checker) unknownKeys(file string, d *document, like any) {
 	if _, err := yaml.YAMLToJSONStrict(d.text); err != nil {
 		message, line := splitLine(err.Error())
 		c.add(Error, file, line, "", "%s", message)
 		return
 	}
-	document, err := yaml.YAMLToJSON(d.text)
+	raw, err := yaml.YAMLToJSON(d.text)
 	if err != nil {
 		return
 	}
-	strict, _ := json.UnmarshalStrict(document, into, json.DisallowUnknownFields)
-	for _, problem := range strict {
-		if found := unknownField.FindStringSubmatch(problem.Error()); found != nil && !slices.Contains(usual, found[1]) {
-			c.add(Warning, file, d.line(found[1]), found[1], "the key is unknown and has no effect; check its spelling or remove it")
+	for _, key := range keys.Keys(raw, like) {
+		severity := Error
+		if key.Published {
+			severity = Warning
 		}
+		c.add(severity, file, d.line(key.Path), key.Path, "%s", key.Problem())
 	}
 }
 

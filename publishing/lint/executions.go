@@ -42,6 +42,9 @@ func (c *checker) executors(list string, executors []model.TemplateExecutor) {
 		}
 		s, ok := c.executor(fmt.Sprintf("%s[%d]", list, i), &executors[i])
 		root, isAll := literal(executors[i].Type, s.text)
+		if ok {
+			c.keysMade(list, s, root)
+		}
 		switch {
 		case list == "deployExecutions" && ok:
 			c.targets(s, root)

@@ -52,8 +52,8 @@ func TestFindings(t *testing.T) {
 		"wrong type":              {tree(head + "imports: 7\n"), nil, Error, "blueprint.yaml:3: field imports is a value of type number"},
 		"wrong kind":              {tree("apiVersion: v1\nkind: Pod\n"), nil, Error, "a blueprint needs apiVersion"},
 		"broken rule":             {tree(head + "imports:\n- name: a\n"), nil, Error, "blueprint.yaml:4: imports[0]: the kind of the import is not clear"},
-		"unknown key":             {tree(head + "imports: []\nexport: []\n"), nil, Warning, "blueprint.yaml:4: export: the key is unknown"},
-		"unknown key inside":      {tree(head + "imports:\n- name: a\n  targetType: x\n  typo: 1\n"), nil, Warning, "blueprint.yaml:6: imports[0].typo"},
+		"unknown key":             {tree(head + "imports: []\nexport: []\n"), nil, Error, "blueprint.yaml:4: export: the key is unknown; did you mean exports?"},
+		"unknown key inside":      {tree(head + "imports:\n- name: a\n  targetType: x\n  typo: 1\n"), nil, Error, "blueprint.yaml:6: imports[0].typo"},
 		"key twice":               {tree(head + "imports: []\nimports: []\n"), nil, Error, "already"},
 		"import twice":            {tree(head + "imports:\n- {name: a, schema: {}}\n- {name: a, schema: {}}\n"), nil, Warning, "blueprint.yaml:5: imports[1]: the import \"a\" is declared twice"},
 		"export twice":            {tree(head + "exports:\n- {name: a, targetType: x}\n- {name: a, targetType: x}\n"), nil, Warning, "blueprint.yaml:5: exports[1]: the export \"a\" is declared twice"},
@@ -87,7 +87,7 @@ func TestFindings(t *testing.T) {
 		"sub is not a template":  {tree(sub, "sub.yaml", "name: a\nimports: 5\n"), nil, Error, "sub.yaml: it cannot be read"},
 		"sub of another kind":    {tree(sub, "sub.yaml", "name: a\nkind: Pod\n"), nil, Error, "sub.yaml:2: kind: the kind is \"Pod\""},
 		"sub without blueprint":  {tree(sub, "sub.yaml", "name: a\n"), nil, Error, "sub.yaml:1: blueprint: the sub-installation has no blueprint"},
-		"sub with unknown key":   {tree(sub, "sub.yaml", "name: a\nfoo: 1\nblueprint: {ref: \"cd://resources/x\"}\n"), nil, Warning, "sub.yaml:2: foo: the key is unknown"},
+		"sub with unknown key":   {tree(sub, "sub.yaml", "name: a\nfoo: 1\nblueprint: {ref: \"cd://resources/x\"}\n"), nil, Error, "sub.yaml:2: foo: the key is unknown"},
 		"sub with wrong ref":     {tree(sub, "sub.yaml", "name: a\nblueprint:\n  ref: cd://resource/x\n"), nil, Error, "sub.yaml:3: blueprint.ref:"},
 		"sub with missing import": {tree(sub, "sub.yaml", "name: a\nblueprint: {ref: \"cd://resources/x\"}\nimports:\n  data:\n  - {name: x, dataRef: nobody}\n"), nil, Error,
 			"blueprint.yaml:3: subinstallations:"},
@@ -139,7 +139,9 @@ exportExecutions:
 // TestWhatMostBlueprintsHave has the key for an editor's schema, and an executor without a name, as most published blueprints.
 func TestWhatMostBlueprintsHave(t *testing.T) {
 	report := run(t, tree(head+"jsonSchema: \"https://json-schema.org/draft/2019-09/schema\"\ndeployExecutions:\n- {type: Spiff, template: {}}\n"), nil)
-	assert.Empty(t, report.Findings)
+	require.Len(t, report.Findings, 1)
+	assert.Equal(t, "blueprint.yaml:3: jsonSchema: the key is unknown and has no effect; check its spelling or remove it", report.Findings[0].String())
+	assert.True(t, report.Valid())
 }
 
 func TestIncludesThatIncludeEachOther(t *testing.T) {

@@ -22,7 +22,7 @@ const hidden = "TEMPLATE-EXPRESSION"
 
 var (
 	action  = regexp.MustCompile(`(?s)\{\{.*?\}\}`)
-	control = regexp.MustCompile(`^\{\{-?\s*(?:if|else|end|range|with|define|block|\$|/\*)`)
+	control = regexp.MustCompile(`^\{\{-?\s*(?:if|else|end|range|with|define|block|\$\w+\s*:?=|/\*)`)
 )
 
 // literal returns the YAML that stands in a template, with its lines, and whether that is all of it; nil where the text is no YAML without an execution.

@@ -104,7 +104,7 @@ func TestWhatOnlyAnExecutionTellsIsNotReported(t *testing.T) {
 		"expressions":    {"GoTemplate", items, "exports:\n  {{ .x }}: 1\n"},
 		"lines":          {"GoTemplate", "{{ include \"b.tpl\" . }}", "exports:\n  url: 1\n{{ toYaml .x | indent 2 }}\n"},
 		"branches":       {"GoTemplate", "{{ if .x }}\ndeployItems: []\n{{ else }}\ndeployItems:\n- {name: a, target: {import: cluster}}\n{{ end }}", "exports:\n{{- if .x }}\n  url: 1\n{{- else }}\n  url: 2\n{{- end }}\n  port: 1\n"},
-		"no YAML":        {"GoTemplate", "deployItems:\n- {{ if .x }}a: b\n- c", "{{ $x := 1 }}{{ . }}\nexports: {{ toYaml . }}"},
+		"no YAML":        {"GoTemplate", "deployItems:\n- {{ if .x }}name: b\n- c", "{{ $x := 1 }}{{ . }}\nexports: {{ toYaml . }}"},
 		"Spiff":          {"Spiff", "deployItems: []", "exports: (( values ))\n"},
 		"merge of Spiff": {"Spiff", "deployItems: []", "exports:\n  <<: (( values ))\n"},
 	} {

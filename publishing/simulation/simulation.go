@@ -25,6 +25,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/blueprints/schema"
 	"github.com/flux-landscaper/flux-landscaper/confined"
 	"github.com/flux-landscaper/flux-landscaper/confined/rendering"
+	"github.com/flux-landscaper/flux-landscaper/publishing/lint"
 	"github.com/flux-landscaper/flux-landscaper/sources/view"
 )
 
@@ -123,6 +124,12 @@ func (n *node) render(ctx context.Context) (*rendered, error) {
 		return nil, err
 	}
 	plan, err := renderer().Plan(ctx, env, values, nil)
+	if err == nil {
+		err = lint.Unknown(append(slices.Clone(n.blueprint.Unknown), plan.Unknown...))
+	}
+	for i := 0; i < len(plan.DeployItems) && err == nil; i++ {
+		err = lint.Item(&plan.DeployItems[i])
+	}
 	return &rendered{env: env, values: values, Plan: plan}, err
 }
 

@@ -32,15 +32,15 @@ deployExecutions:
   template: |
     deployItems:
     - name: shop
-      type: landscaper.gardener.cloud/mock
+      type: example.com/shop
       target: {import: cluster}
       config: {replicas: {{ .imports.twice }}, color: {{ .imports.color }}}
     - name: edge
-      type: landscaper.gardener.cloud/mock
+      type: example.com/shop
       target: {import: edges, index: 1}
       config: {}
     - name: zone
-      type: landscaper.gardener.cloud/mock
+      type: example.com/shop
       target: {import: zones, key: north}
       config: {}
 subinstallations:

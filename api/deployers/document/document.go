@@ -73,17 +73,3 @@ func explain(raw []byte, pointer reflect.Type, err error) string {
 	}
 	return fmt.Sprintf("%s: %s", field, beginning.Of(err.Error(), longestCause))
 }
-
-// Unknown returns what a JSON document has and a type does not take in: keys that are not known or occur twice, each named by its path. Into points
-// to a value of the type, and is written to. A document that cannot be decoded has none.
-func Unknown(raw []byte, into any) []string {
-	problems, err := kjson.UnmarshalStrict(raw, into)
-	if err != nil {
-		return nil
-	}
-	var unknown []string
-	for _, problem := range problems {
-		unknown = append(unknown, beginning.Of(problem.Error(), longestCause))
-	}
-	return unknown
-}

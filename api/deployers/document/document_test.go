@@ -75,17 +75,6 @@ func TestGoodDocumentsAreRead(t *testing.T) {
 	assert.Equal(t, 2, read.Checks[0].Count)
 }
 
-func TestUnknownKeysAreNamed(t *testing.T) {
-	for raw, want := range map[string][]string{
-		`{"timeout": "1m", "checks": [{"count": 2, "size": 1}], "colour": 1}`: {`unknown field "checks[0].size"`, `unknown field "colour"`},
-		`{"timeout": "1m", "timeout": "2m"}`:                                  {`duplicate field "timeout"`},
-		`{"timeout": "1m"}`:                                                   nil,
-		`{"timeout"`:                                                          nil,
-	} {
-		assert.Equal(t, want, Unknown([]byte(raw), &sample{}), raw)
-	}
-}
-
 // TestAFieldIsFoundInFewSteps counts how often a long list is read to find the one element that is wrong.
 func TestAFieldIsFoundInFewSteps(t *testing.T) {
 	list := make([]any, 10_000)

@@ -99,7 +99,7 @@ func TestValidate(t *testing.T) {
 		"remediation of installs":  {`"chart": {"ref": "a/b:1"}, "helmDeploymentConfig": {"install": {"remediation": {"strategy": "rollback"}}}`, "install.remediation.strategy: is for upgrades only"},
 		"remediation and atomic":   {`"chart": {"ref": "a/b:1"}, "helmDeploymentConfig": {"upgrade": {"atomic": true, "remediation": {}}}`, "upgrade.atomic: contradicts remediation"},
 		"remediation and retries":  {`"chart": {"ref": "a/b:1"}, "helmDeploymentConfig": {"upgrade": {"retries": 1, "remediation": {}}}`, "upgrade.retries: contradicts remediation"},
-		"remediation, unknown key": {`"chart": {"ref": "a/b:1"}, "helmDeploymentConfig": {"upgrade": {"remediation": {"retry": 1}}}`, `upgrade.remediation: unknown field "retry"`},
+		"remediation, unknown key": {`"chart": {"ref": "a/b:1"}, "helmDeploymentConfig": {"upgrade": {"remediation": {"retry": 1}}}`, "upgrade.remediation.retry: the key is unknown"},
 		"remediation of uninstall": {`"chart": {"ref": "a/b:1"}, "helmDeploymentConfig": {"uninstall": {"remediation": {}}}`, "uninstall.remediation: is unknown"},
 		"unknown in rollback":      {`"chart": {"ref": "a/b:1"}, "helmDeploymentConfig": {"rollback": {"atomic": true}}`, "rollback.atomic: is unknown"},
 		"tests":                    {`"chart": {"ref": "a/b:1"}, "test": {"enable": true, "timeout": "1m", "filters": [{"name": "a", "exclude": true}]}`, ""},

@@ -35,8 +35,8 @@ func validateRemediation(field string, settings v1alpha1.ReleaseSettings) error 
 // validateRemediationKeys checks the keys of the remediation in the settings of an operation.
 func validateRemediationKeys(field string, values map[string]landscaper.AnyJSON) error {
 	raw := values["remediation"].RawMessage
-	if unknown := document.Unknown(raw, &v1alpha1.Remediation{}); len(unknown) > 0 {
-		return fmt.Errorf("%s.remediation: %s; use only retries, remediateLastFailure, ignoreTestFailures and, for upgrades, strategy", field, unknown[0])
+	if unknown := document.Keys(raw, v1alpha1.Remediation{}); len(unknown) > 0 {
+		return fmt.Errorf("%s.remediation.%s; use only retries, remediateLastFailure, ignoreTestFailures and, for upgrades, strategy", field, unknown[0])
 	}
 	return nil
 }

@@ -42,6 +42,14 @@ func DecodeConfiguration(raw []byte) (*v1alpha2.ProviderConfiguration, error) {
 	return config, nil
 }
 
+// ConfigurationOf returns an empty configuration of the version that a document has.
+func ConfigurationOf(raw []byte) any {
+	if version, _ := versionOf(raw, v1alpha2.ProviderConfigurationKind); version == v1alpha1.APIVersion {
+		return &v1alpha1.ProviderConfiguration{}
+	}
+	return &v1alpha2.ProviderConfiguration{}
+}
+
 // DecodeFileConfiguration reads the configuration file of the deployer, of any version, as JSON. Errors as for
 // DecodeConfiguration.
 func DecodeFileConfiguration(raw []byte) (*v1alpha2.Configuration, error) {
@@ -102,6 +110,9 @@ func EncodeStatus(status *v1alpha2.ProviderStatus) (*runtime.RawExtension, error
 func Validate(config *v1alpha2.ProviderConfiguration) error {
 	var errs []error
 	errs = append(errs, managedresource.ValidateStrategy("updateStrategy", config.UpdateStrategy))
+	if config.Manifests == nil {
+		errs = append(errs, errors.New("manifests: is missing; write the objects to deploy there, or [] to uninstall all that were deployed"))
+	}
 	errs = append(errs, managedresource.ValidateApply(config.UpdateStrategy, config.OnConflict, config.OnImmutable)...)
 	errs = append(errs, bounded.In(len(config.Manifests), func(i int) []error {
 		manifest, at := &config.Manifests[i], fmt.Sprintf("manifests[%d]", i)
@@ -150,6 +161,9 @@ func convertConfiguration(old *v1alpha1.ProviderConfiguration) *v1alpha2.Provide
 		DriftDetection:             old.DriftDetection,
 		DeletionGroups:             old.DeletionGroups,
 		DeletionGroupsDuringUpdate: old.DeletionGroupsDuringUpdate,
+	}
+	if old.Manifests != nil {
+		config.Manifests = []managedresource.Manifest{}
 	}
 	for _, raw := range old.Manifests {
 		config.Manifests = append(config.Manifests, managedresource.Manifest{Policy: managedresource.ManagePolicy, Manifest: raw})

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
@@ -65,6 +66,8 @@ type Content struct {
 	DeployItems []v1alpha1.DeployItemTemplate
 	// Subinstallations are the templates of the children.
 	Subinstallations []model.InstallationTemplate
+	// Unknown are keys without effect in the blueprint and in what its templates made.
+	Unknown []document.Key
 }
 
 // Read reads what the running job works with.

@@ -5,6 +5,7 @@ package plan
 
 import (
 	"context"
+	"slices"
 
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
@@ -31,6 +32,7 @@ func (m *Maker) renderChildren(ctx context.Context, p *Plan) error {
 		return err
 	}
 	p.DeployItems, p.Subinstallations = rendered.DeployItems, rendered.Subinstallations
+	p.Unknown = slices.Concat(p.Blueprint.Document.Unknown, rendered.Unknown)
 	if problem != nil {
 		return inputs.RenderingFailed(ctx, p.shown, jobs.RenderOperation, problem)
 	}

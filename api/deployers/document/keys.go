@@ -1,0 +1,243 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package document
+
+import (
+	"cmp"
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	kjson "sigs.k8s.io/json"
+)
+
+// Key is a key of a document that its type does not have.
+type Key struct {
+	// Path of the key, like exports[0].kye.
+	Path string
+	// Meant is the known key that the author has probably meant; empty where none is near.
+	Meant string
+	// Published says that manifests which were published for Gardener Landscaper have the key, which never had an effect.
+	Published bool
+}
+
+// Problem says what to do about the key.
+func (k Key) Problem() string {
+	if k.Meant == "" {
+		return "the key is unknown and has no effect; check its spelling or remove it"
+	}
+	return fmt.Sprintf("the key is unknown; did you mean %s?", k.Meant)
+}
+
+func (k Key) String() string { return k.Path + ": " + k.Problem() }
+
+// List joins what is to be said of several keys.
+func List(keys []Key) string {
+	var all []string
+	for _, key := range keys {
+		all = append(all, key.String())
+	}
+	return strings.Join(all, "; ")
+}
+
+// published are the keys that Key.Published is about.
+var published = []string{"example", "jsonSchema", "stubs", "subTypes"}
+
+// Keys returns the keys of a JSON document that are unknown where they stand, in the order of their paths. The type of like is that of the document.
+// Nothing is unknown in free-form values, and in a document that cannot be read.
+func Keys(raw []byte, like any) []Key {
+	var tree any
+	if kjson.UnmarshalCaseSensitivePreserveInts(raw, &tree) != nil {
+		return nil
+	}
+	return KeysOf(tree, like, false)
+}
+
+// KeysInAnyCase is Keys for a document whose keys may be written in upper and lower case.
+func KeysInAnyCase(raw []byte, like any) []Key {
+	var tree any
+	if json.Unmarshal(raw, &tree) != nil {
+		return nil
+	}
+	return KeysOf(tree, like, true)
+}
+
+// KeysOf is Keys or KeysInAnyCase for a decoded document.
+func KeysOf(tree any, like any, anyCase bool) []Key {
+	root := reflect.TypeOf(like)
+	w := &keyWalk{places: map[string]string{}, anyCase: anyCase}
+	w.learn(root, "", map[reflect.Type]bool{})
+	w.value(tree, root, "")
+	return w.unknown
+}
+
+// Near returns the keys that are near to a known one, so that their author has probably meant it, and the others.
+func Near(keys []Key) (near, others []Key) {
+	for _, key := range keys {
+		if key.Meant == "" {
+			others = append(others, key)
+		} else {
+			near = append(near, key)
+		}
+	}
+	return near, others
+}
+
+type keyWalk struct {
+	// places are the paths of the known keys by name, the shortest where there are several.
+	places  map[string]string
+	anyCase bool
+	unknown []Key
+}
+
+// learn finds the keys that a type has on all levels.
+func (w *keyWalk) learn(of reflect.Type, path string, above map[reflect.Type]bool) {
+	of, suffix := element(of)
+	if above[of] || isOpaque(of) {
+		return
+	}
+	above[of] = true
+	defer delete(above, of)
+	for name, field := range fieldsOf(of) {
+		at := join(path+suffix, name)
+		if has, ok := w.places[name]; !ok || cmp.Or(cmp.Compare(strings.Count(at, "."), strings.Count(has, ".")), cmp.Compare(at, has)) < 0 {
+			w.places[name] = at
+		}
+		w.learn(field, at, above)
+	}
+}
+
+// element goes through pointers, lists and maps.
+func element(of reflect.Type) (reflect.Type, string) {
+	suffix := ""
+	for {
+		if isOpaque(of) {
+			return of, suffix
+		}
+		switch of.Kind() {
+		case reflect.Slice, reflect.Array:
+			suffix += "[]"
+		case reflect.Map:
+			suffix += ".*"
+		case reflect.Pointer:
+		default:
+			return of, suffix
+		}
+		of = of.Elem()
+	}
+}
+
+func (w *keyWalk) value(value any, of reflect.Type, path string) {
+	for of.Kind() == reflect.Pointer && !isOpaque(of) {
+		of = of.Elem()
+	}
+	if isOpaque(of) {
+		return
+	}
+	switch value := value.(type) {
+	case []any:
+		if of.Kind() != reflect.Slice && of.Kind() != reflect.Array {
+			return
+		}
+		for i := range value {
+			w.value(value[i], of.Elem(), fmt.Sprintf("%s[%d]", path, i))
+		}
+	case map[string]any:
+		w.object(value, of, path)
+	}
+}
+
+func (w *keyWalk) object(object map[string]any, of reflect.Type, path string) {
+	var fields map[string]reflect.Type
+	switch of.Kind() {
+	case reflect.Struct:
+		fields = fieldsOf(of)
+	case reflect.Map:
+	default:
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		at := join(path, name)
+		field, known := w.field(fields, name)
+		switch {
+		case known:
+			w.value(object[name], field, at)
+		case fields == nil:
+			w.value(object[name], of.Elem(), at)
+		default:
+			key := Key{Path: at, Published: slices.Contains(published, name)}
+			if !key.Published {
+				key.Meant = w.meant(name, path, fields)
+			}
+			w.unknown = append(w.unknown, key)
+		}
+	}
+}
+
+func (w *keyWalk) field(fields map[string]reflect.Type, name string) (reflect.Type, bool) {
+	if field, known := fields[name]; known || !w.anyCase {
+		return field, known
+	}
+	for known, field := range fields {
+		if strings.EqualFold(known, name) {
+			return field, true
+		}
+	}
+	return nil, false
+}
+
+// meant returns the known key to which a name is near: the same letters in another case, few other letters, or the same name on another level.
+func (w *keyWalk) meant(name, path string, fields map[string]reflect.Type) string {
+	if near := Nearest(name, slices.Collect(maps.Keys(fields))); near != "" {
+		return join(path, near)
+	}
+	return w.places[name]
+}
+
+var (
+	readsItself = reflect.TypeFor[json.Unmarshaler]()
+	readsText   = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// isOpaque reports whether the values of a type are no objects with known keys.
+func isOpaque(of reflect.Type) bool {
+	pointer := reflect.PointerTo(of)
+	return of.Kind() == reflect.Interface || pointer.Implements(readsItself) || pointer.Implements(readsText)
+}
+
+// fieldsOf returns the fields of a struct by their keys in JSON.
+func fieldsOf(of reflect.Type) map[string]reflect.Type {
+	fields := map[string]reflect.Type{}
+	if of.Kind() != reflect.Struct {
+		return fields
+	}
+	for i := range of.NumField() {
+		field := of.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case name == "-":
+		case name == "" && field.Anonymous:
+			inner, _ := element(field.Type)
+			for key, deeper := range fieldsOf(inner) {
+				if _, hidden := fields[key]; !hidden {
+					fields[key] = deeper
+				}
+			}
+		case field.IsExported():
+			fields[cmp.Or(name, field.Name)] = field.Type
+		}
+	}
+	return fields
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}

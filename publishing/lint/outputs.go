@@ -1,0 +1,216 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/container"
+	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
+	keys "github.com/flux-landscaper/flux-landscaper/api/deployers/document"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
+	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest"
+	manifestv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha1"
+	manifestv1alpha2 "github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/mock"
+	mockv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/mock/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
+)
+
+// configuration is what a built-in deployer reads from deploy items.
+type configuration struct {
+	// versions are the documents by their apiVersion; newest counts where a document has none.
+	versions map[string]any
+	newest   string
+	// check reads a whole document and returns what is wrong with it.
+	check func(raw []byte) error
+}
+
+// configurations are those of the built-in deployers by the type of the deploy items.
+var configurations = map[string]configuration{
+	v1alpha1.HelmDeployItemType: {
+		versions: map[string]any{helmv1alpha1.APIVersion: &helmv1alpha1.ProviderConfiguration{}}, newest: helmv1alpha1.APIVersion,
+		check: checked(helm.DecodeConfiguration, helm.Validate),
+	},
+	v1alpha1.ManifestDeployItemType: {
+		versions: map[string]any{
+			manifestv1alpha1.APIVersion: &manifestv1alpha1.ProviderConfiguration{}, manifestv1alpha2.APIVersion: &manifestv1alpha2.ProviderConfiguration{},
+		},
+		newest: manifestv1alpha2.APIVersion,
+		check:  checked(manifest.DecodeConfiguration, manifest.Validate),
+	},
+	v1alpha1.ContainerDeployItemType: {
+		versions: map[string]any{containerv1alpha1.APIVersion: &containerv1alpha1.ProviderConfiguration{}}, newest: containerv1alpha1.APIVersion,
+		check: checked(container.DecodeConfiguration, nil),
+	},
+	v1alpha1.MockDeployItemType: {
+		versions: map[string]any{mockv1alpha1.APIVersion: &mockv1alpha1.ProviderConfiguration{}}, newest: mockv1alpha1.APIVersion,
+		check: checked(mock.DecodeConfiguration, nil),
+	},
+}
+
+func checked[C any](read func([]byte) (*C, error), validate func(*C) error) func([]byte) error {
+	return func(raw []byte) error {
+		config, err := read(raw)
+		if err != nil || validate == nil {
+			return err
+		}
+		return validate(config)
+	}
+}
+
+// version returns the document of an apiVersion; the error says which ones there are.
+func (c configuration) version(apiVersion string) (any, error) {
+	if apiVersion == "" {
+		apiVersion = c.newest
+	}
+	if like, known := c.versions[apiVersion]; known {
+		return like, nil
+	}
+	return nil, fmt.Errorf("apiVersion: %q does not exist; use %s", apiVersion, strings.Join(slices.Sorted(maps.Keys(c.versions)), " or "))
+}
+
+// Item checks the configuration of a deploy item for a built-in deployer. Its error names the item and the field.
+func Item(item *v1alpha1.DeployItemTemplate) error {
+	config, known := configurations[item.Type]
+	if !known || item.Configuration == nil {
+		return nil
+	}
+	var header struct {
+		APIVersion string `json:"apiVersion"`
+	}
+	err := keys.Decode(item.Configuration.Raw, &header)
+	if err != nil {
+		return fmt.Errorf("deploy item %q: config: %w", item.Name, err)
+	}
+	like, err := config.version(header.APIVersion)
+	if err == nil {
+		err = Unknown(keys.Keys(item.Configuration.Raw, like))
+	}
+	if err == nil {
+		err = config.check(item.Configuration.Raw)
+	}
+	if err != nil {
+		return fmt.Errorf("deploy item %q: config: %w", item.Name, err)
+	}
+	return nil
+}
+
+// Unknown returns an error about keys that are not known, except for those that published blueprints have.
+func Unknown(unknown []keys.Key) error {
+	unknown = slices.DeleteFunc(slices.Clone(unknown), func(key keys.Key) bool { return key.Published })
+	if len(unknown) > 0 {
+		return errors.New(keys.List(unknown))
+	}
+	return nil
+}
+
+// keysMade checks the keys of what an execution makes, as far as its text shows them; root is nil where it shows nothing.
+func (c *checker) keysMade(list string, s source, root *yamlv3.Node) {
+	like := render.OutputOf(list)
+	if like == nil || root == nil {
+		return
+	}
+	shown := &outline{lines: map[string]int{}}
+	tree := shown.value(root, "")
+	report := func(severity Severity, path, format string, args ...any) {
+		c.add(severity, s.file, s.line(shown.lines[path]), s.field, format, args...)
+	}
+	unknown := func(prefix string, found []keys.Key) {
+		for _, key := range found {
+			severity := Error
+			if key.Published {
+				severity = Warning
+			}
+			if isWritten(key.Path) {
+				report(severity, prefix+key.Path, "%s%s", prefix, key)
+			}
+		}
+	}
+	unknown("", slices.DeleteFunc(keys.KeysOf(tree, like, true), render.IsBeside))
+	for i, item := range itemsOf(tree) {
+		at := fmt.Sprintf("deployItems[%d].config.", i)
+		config, isMap := item["config"].(map[string]any)
+		kind, _ := item["type"].(string)
+		version, _ := config["apiVersion"].(string)
+		if known, builtIn := configurations[kind]; builtIn && isMap && isWritten(version) {
+			like, err := known.version(version)
+			if err != nil {
+				report(Error, at+"apiVersion", "%s%v", at, err)
+				continue
+			}
+			unknown(at, keys.KeysOf(config, like, false))
+		}
+	}
+}
+
+// isWritten reports whether a path stands in the template as it will be.
+func isWritten(text string) bool {
+	return !strings.Contains(text, hidden) && !strings.Contains(text, "((") && !strings.Contains(text, "<<")
+}
+
+func itemsOf(tree any) []map[string]any {
+	document, _ := tree.(map[string]any)
+	list, _ := document["deployItems"].([]any)
+	var items []map[string]any
+	for _, element := range list {
+		item, _ := element.(map[string]any)
+		items = append(items, item)
+	}
+	return items
+}
+
+// outline is a YAML document with the lines of its values by their paths.
+type outline struct{ lines map[string]int }
+
+// value returns what a node says, without what aliases stand for. Keys may appear several times, as in the branches of a condition: their lists are
+// put together, and their maps.
+func (o *outline) value(n *yamlv3.Node, path string) any {
+	o.lines[path] = n.Line
+	switch n.Kind {
+	case yamlv3.SequenceNode:
+		list := []any{}
+		for i, element := range n.Content {
+			list = append(list, o.value(element, fmt.Sprintf("%s[%d]", path, i)))
+		}
+		return list
+	case yamlv3.MappingNode:
+		object := map[string]any{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			name := n.Content[i].Value
+			at := strings.TrimPrefix(path+"."+name, ".")
+			object[name] = joined(object[name], o.value(n.Content[i+1], at))
+			o.lines[at] = n.Content[i].Line
+		}
+		return object
+	case yamlv3.ScalarNode:
+		return n.Value
+	}
+	return nil
+}
+
+func joined(before, after any) any {
+	switch after := after.(type) {
+	case []any:
+		if list, ok := before.([]any); ok {
+			return append(list, after...)
+		}
+	case map[string]any:
+		if object, ok := before.(map[string]any); ok {
+			for name, value := range after {
+				object[name] = joined(object[name], value)
+			}
+			return object
+		}
+	}
+	return after
+}

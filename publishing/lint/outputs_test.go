@@ -1,0 +1,106 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+func TestKeysOfWhatTemplatesMake(t *testing.T) {
+	const deploy = head + "imports:\n- {name: namespace, type: data, schema: {type: string}}\n- {name: cluster, targetType: landscaper.gardener.cloud/kubernetes-cluster}\n" +
+		"deployExecutions:\n- {name: default, type: GoTemplate, file: deploy.yaml}\n"
+	const item = `
+{{- $ns := .imports.namespace }}
+deployItems:
+{{- range $i, $name := list 1 2 }}
+- name: item-{{ $i }}
+  type: landscaper.gardener.cloud/kubernetes-manifest
+  target: {import: cluster}
+  config:
+    apiVersion: manifest.deployer.landscaper.gardener.cloud/v1alpha2
+    {{- if $ns }}
+    updateStrategy: {{ $ns }}
+    {{- else }}
+    updateStrategy: patch
+    {{- end }}
+    manifests:
+{{ toYaml .imports | indent 4 }}
+    - policy: manage
+      manifest: {kind: A, anything: {{ $ns }}, {{ $ns }}: 1}
+{{- end }}
+`
+	for name, test := range map[string]struct {
+		replace, with string
+		says          []string
+	}{
+		"nothing is wrong":        {"", "", nil},
+		"list of the execution":   {"deployItems:", "deployItem:", []string{"deploy.yaml:3: deployItem: the key is unknown; did you mean deployItems?"}},
+		"beside the list":         {"deployItems:", "config: 1\ndeployItems:", nil},
+		"deploy item":             {"  target:", "  targetRef:", []string{"deploy.yaml:7: deployItems[0].targetRef: the key is unknown and has no effect; check its spelling or remove it"}},
+		"configuration":           {"manifests:", "manifets:", []string{"deploy.yaml:15: deployItems[0].config.manifets: the key is unknown; did you mean manifests?"}},
+		"in a list":               {"policy:", "polic:", []string{"deploy.yaml:17: deployItems[0].config.manifests[0].polic: the key is unknown; did you mean manifests[0].policy?"}},
+		"in a branch":             {"updateStrategy: patch", "updateStrateg: patch", []string{"deploy.yaml:13: deployItems[0].config.updateStrateg: the key is unknown; did you mean updateStrategy?"}},
+		"version":                 {"v1alpha2", "v1", []string{`deploy.yaml:9: deployItems[0].config.apiVersion: "manifest.deployer.landscaper.gardener.cloud/v1" does not exist; use manifest.deployer.landscaper.gardener.cloud/v1alpha1 or manifest.deployer.landscaper.gardener.cloud/v1alpha2`}},
+		"version of a template":   {"v1alpha2", "{{ $ns }}", nil},
+		"deployer of somebody":    {"landscaper.gardener.cloud/kubernetes-manifest", "example.com/other", nil},
+		"YAML after an execution": {"manifests:", "{{ $ns }}a: b: c\n    manifets:", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			report := run(t, tree(deploy, "deploy.yaml", strings.Replace(item, test.replace, test.with, 1)), nil)
+			var says []string
+			for _, finding := range report.Findings {
+				assert.Equal(t, Error, finding.Severity)
+				says = append(says, finding.String())
+			}
+			assert.Equal(t, test.says, says)
+		})
+	}
+}
+
+func TestKeysOfWhatSpiffMakes(t *testing.T) {
+	report := run(t, tree(head+`imports:
+- {name: ref, type: data, schema: {type: string}}
+deployExecutions:
+- name: default
+  type: Spiff
+  file: deploy.yaml
+`, "deploy.yaml", `
+helper: {x: 1}
+deployItems:
+- <<: (( helper ))
+  name: a
+  type: landscaper.gardener.cloud/helm
+  config: {chart: {ref: (( imports.ref ))}, vaules: {replicas: 1}}
+`), nil)
+	require.Len(t, report.Findings, 1)
+	assert.Contains(t, report.Findings[0].String(), "deployItems[0].config.vaules: the key is unknown; did you mean values?")
+}
+
+func TestItem(t *testing.T) {
+	for name, test := range map[string]struct{ kind, config, want string }{
+		"good":          {v1alpha1.ManifestDeployItemType, `{"manifests": []}`, ""},
+		"no manifests":  {v1alpha1.ManifestDeployItemType, `{}`, `deploy item "web": config: manifests: is missing`},
+		"null":          {v1alpha1.ManifestDeployItemType, `{"manifests": null}`, `deploy item "web": config: manifests: is missing`},
+		"no chart":      {v1alpha1.HelmDeployItemType, `{"name": "a", "namespace": "b"}`, `deploy item "web": config: chart`},
+		"key":           {v1alpha1.HelmDeployItemType, `{"vaules": {}}`, `deploy item "web": config: vaules: the key is unknown; did you mean values?`},
+		"version":       {v1alpha1.MockDeployItemType, `{"apiVersion": "v7"}`, `deploy item "web": config: apiVersion: "v7" does not exist; use mock.deployer.landscaper.gardener.cloud/v1alpha1`},
+		"somebody else": {"example.com/other", `{"vaules": {}}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := Item(&v1alpha1.DeployItemTemplate{Name: "web", Type: test.kind, Configuration: &runtime.RawExtension{Raw: []byte(test.config)}})
+			if test.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, test.want)
+		})
+	}
+}
