@@ -164,6 +164,12 @@ func TestADeployerReachesAnotherCluster(t *testing.T) {
 			}
 			assert.Contains(t, mounted, c.secret)
 			assert.Empty(t, find[*rbacv1.ClusterRole](r), "its rights are those of the kubeconfig")
+			role := named[*rbacv1.Role](r, "edge-helm-deployer")
+			for _, group := range []string{"", "events.k8s.io"} {
+				assert.True(t, slices.ContainsFunc(role.Rules, func(rule rbacv1.PolicyRule) bool {
+					return slices.Contains(rule.APIGroups, group) && slices.Contains(rule.Resources, "events") && slices.Contains(rule.Verbs, "create")
+				}), "it tells of its election in the own cluster, by events of %q", group)
+			}
 			made := false
 			for _, secret := range find[*corev1.Secret](r) {
 				made = made || secret.Name == c.secret
