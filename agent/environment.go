@@ -33,6 +33,9 @@ const (
 	rewriteBurst    = 5
 )
 
+// reasonEnded says that the agent has cleaned up because the Environment was deleted.
+const reasonEnded = "EnvironmentEnded"
+
 // environment keeps the Environment as this agent describes it. Fields that it does not write stay as they are.
 type environment struct {
 	config *Configuration
@@ -47,9 +50,10 @@ type environment struct {
 	// registered is called when the Environment is as it should be, or has ended, for the first time.
 	registered func()
 	known      atomic.Bool
-	// gone says that the Environment was deleted while the agent ran.
-	gone atomic.Bool
-	pace flowcontrol.PassiveRateLimiter
+	// ended says that the agent has cleaned up because the Environment is being deleted, and gone that it is gone.
+	ended bool
+	gone  atomic.Bool
+	pace  flowcontrol.PassiveRateLimiter
 	// again asks for one more look.
 	again nudge
 }
@@ -199,18 +203,23 @@ func (e *environment) apply(withoutFinalizer bool) (*unstructured.Unstructured, 
 // end cleans up in the own cluster once no deployer of the Environment is left. The finalizer of the agent is for an administrator to remove, or
 // for the agent where the Environment says so.
 func (e *environment) end(ctx context.Context, found *v1alpha1.Environment) error {
-	first := !e.host.ended.Load()
+	first := !e.ended
 	if err := e.host.uninstall(ctx); err != nil {
 		return err
 	}
+	e.ended = true
 	if e.known.CompareAndSwap(false, true) {
 		e.registered() // by an agent before this process: there is nothing to wait for
 	}
 	if found.Annotations[v1alpha1.ReleaseAgentAnnotation] == "true" {
-		return client.IgnoreNotFound(kit.PatchMetadata(ctx, e.client, found, kit.MetadataChange{RemoveFinalizer: v1alpha1.AgentFinalizer}))
+		err := kit.PatchMetadata(ctx, e.client, found, kit.MetadataChange{RemoveFinalizer: v1alpha1.AgentFinalizer})
+		if apierrors.IsConflict(err) {
+			return nil // somebody has written it in between, so that it comes again
+		}
+		return client.IgnoreNotFound(err)
 	}
 	if first {
-		e.say(corev1.EventTypeNormal, "EnvironmentEnded", fmt.Sprintf(
+		e.say(corev1.EventTypeNormal, reasonEnded, fmt.Sprintf(
 			"the access of the deployers to this cluster is deleted; uninstall the agent, then remove the finalizer %s of Environment %q, or let the agent do it by the annotation %s",
 			v1alpha1.AgentFinalizer, e.config.Name, v1alpha1.ReleaseAgentAnnotation))
 	}
@@ -228,7 +237,10 @@ func (e *environment) deleted(ctx context.Context) error {
 		return err
 	}
 	e.gone.Store(true)
-	e.say(corev1.EventTypeWarning, "EnvironmentDeleted", fmt.Sprintf(
-		"Environment %q was deleted; uninstall the agent, or restart it to register the Environment again", e.config.Name))
+	kind, reason, was := corev1.EventTypeWarning, "EnvironmentDeleted", "was deleted without its end"
+	if e.ended {
+		kind, reason, was = corev1.EventTypeNormal, reasonEnded, "is gone, and the access of the deployers to this cluster with it"
+	}
+	e.say(kind, reason, fmt.Sprintf("Environment %q %s; uninstall the agent, or restart it to register the Environment again", e.config.Name, was))
 	return nil
 }

@@ -198,7 +198,21 @@ func TestDeletedEnvironmentEndsTheAgentInOrder(t *testing.T) {
 		ctx, cancel := context.WithTimeout(s.ctx, patience)
 		defer cancel()
 		require.NoError(t, s.AwaitGone(ctx, &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: "ended"}}))
-		require.Eventually(t, func() bool { return s.hasEvent("EnvironmentDeleted", "restart it") }, patience, 50*time.Millisecond)
+		require.Eventually(t, func() bool { return s.hasEvent("EnvironmentEnded", "restart it") }, patience, 50*time.Millisecond)
+		assert.False(t, s.hasEvent("EnvironmentDeleted", ""), "it was planned")
 		assert.True(t, agent.isReady())
 	})
+}
+
+func TestAnEnvironmentThatIsForcedAwayIsNoPlannedEnd(t *testing.T) {
+	s := newScene(t, "forced")
+	s.startAgent()
+	env := s.registered()
+	s.patch(env, `{"metadata": {"finalizers": ["`+v1alpha1.AgentFinalizer+`", "`+v1alpha1.DeployerManagementFinalizer+`"]}}`)
+	require.NoError(t, s.Client().Delete(s.ctx, env))
+	s.patch(env, `{"metadata": {"finalizers": null}}`)
+	require.Eventually(t, func() bool {
+		return s.hasEvent("EnvironmentDeleted", "restart it") || s.hasEvent("EnvironmentEnded", "")
+	}, patience, 50*time.Millisecond)
+	assert.False(t, s.hasEvent("EnvironmentEnded", ""))
 }
