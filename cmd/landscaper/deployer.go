@@ -233,8 +233,13 @@ func (f *deployerFlags) targetOptions() target.Options {
 	return options
 }
 
-// restrict makes the cache hold the DeployItems of the deployer's type and shard.
+// restrict makes the cache hold the DeployItems of the deployer's type and shard. Deployers of several Environments may be in one namespace: each leads.
 func (f *deployerFlags) restrict(options *ctrl.Options, shard labels.Selector) {
+	if f.environment.name != "" && f.watch.LabelSelector == "" {
+		options.LeaderElectionID = "landscaper-" + f.name + "-" + f.environment.name // the chart makes this Lease
+	} else if f.environment.name != "" {
+		options.LeaderElectionID += "-" + f.environment.name
+	}
 	for object, of := range contract.CacheOptions(f.itemType) {
 		if _, isItem := object.(*v1alpha1.DeployItem); isItem {
 			of.Label = shard

@@ -643,6 +643,17 @@ func TestD14ShardsOfADeployerAreToldApart(t *testing.T) {
 	assert.NotEqual(t, one.contract().Identity, plain.contract().Identity)
 }
 
+func TestDeployersOfSeveralEnvironmentsLeadBesideEachOther(t *testing.T) {
+	leaseOf := func(args ...string) string {
+		p, _ := parse(t, "mock", args...)
+		options := p.manager()
+		p.deployer.restrict(&options, labels.Everything())
+		return options.LeaderElectionID
+	}
+	assert.Equal(t, "landscaper-mock-deployer-east", leaseOf("--environment=east"))
+	assert.Equal(t, leaseOf("--watch-label-selector=a=b")+"-east", leaseOf("--watch-label-selector=a=b", "--environment=east"))
+}
+
 func TestD20LeaseIsInTheClusterOfTheProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "own")
 	require.NoError(t, os.WriteFile(path, []byte(someKubeconfig), 0o600))

@@ -19,6 +19,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +29,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/agent"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/publishing/containerimage"
 	"github.com/flux-landscaper/flux-landscaper/publishing/release"
 )
@@ -201,6 +203,13 @@ func TestValuesBecomeTheConfiguration(t *testing.T) {
 		namespaces[role.Namespace] = true
 	}
 	assert.Equal(t, map[string]bool{"": true, "pods": true}, namespaces)
+}
+
+func TestTheLeaseOfADeployerBehindAFenceGoesWithIt(t *testing.T) {
+	r := render(t, "mock-deployer", object{"deployer": object{"environment": "edge", "landscaperClusterKubeconfig": object{"secretRef": "access"}}})
+	lease := named[*coordinationv1.Lease](r, "landscaper-mock-deployer-edge")
+	assert.Equal(t, managedresource.SSAIfNotPresent, lease.Annotations[managedresource.SSAAnnotation], "its holder writes it")
+	assert.Empty(t, find[*coordinationv1.Lease](render(t, "mock-deployer", nil)))
 }
 
 func TestTheAgentHasAChart(t *testing.T) {
