@@ -4,9 +4,17 @@
 package environment
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -14,13 +22,22 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
-const reasonAgentFinalizer = "AgentInstalled"
+const (
+	reasonAgentFinalizer = "AgentInstalled"
+	reasonInUse          = "EnvironmentInUse"
+)
+
+// mostNamed is how many objects one message names.
+const mostNamed = 3
 
 // uninstall takes an Environment in deletion apart: its Installations, all at once, and then the finalizer. That of the agent stays: only an
 // administrator knows that the agent is gone.
 func (r *Reconciler) uninstall(ctx context.Context, s *scope) error {
 	if s.env.DeletionTimestamp.IsZero() {
 		return nil
+	}
+	if err := r.checkUnused(ctx, s); err != nil {
+		return err
 	}
 	if err := pair.Delete(ctx, r.Live, r.Client, operation, s.installations); err != nil {
 		return err
@@ -34,11 +51,102 @@ func (r *Reconciler) uninstall(ctx context.Context, s *scope) error {
 		}
 	}
 	if slices.Contains(s.env.Finalizers, v1alpha1.AgentFinalizer) {
-		return kit.Wait(operation, reasonAgentFinalizer,
-			"all deployers are uninstalled; annotate this Environment %s: \"true\", or, where the agent does not run any more, take the finalizer %s off it",
-			v1alpha1.ReleaseAgentAnnotation, v1alpha1.AgentFinalizer)
+		return r.awaitAgentGone(ctx, s)
 	}
 	return kit.ErrStop
+}
+
+// awaitAgentGone says what lets the Environment go now, and what its deployers have left on the host cluster where somebody has deleted them by force.
+func (r *Reconciler) awaitAgentGone(ctx context.Context, s *scope) error {
+	if conditions.GetReason(s.env, meta.ReadyCondition) == reasonAgentFinalizer {
+		return kit.Wait(operation, reasonAgentFinalizer, "%s", conditions.GetMessage(s.env, meta.ReadyCondition))
+	}
+	are, records := "all deployers are uninstalled", &corev1.ConfigMapList{}
+	if err := r.Live.List(ctx, records, client.InNamespace(cmp.Or(s.home, s.env.Status.Namespace)), client.HasLabels{v1alpha1.LeftBehindLabel}); err != nil {
+		return err
+	}
+	var names []string
+	for i := range records.Items {
+		if strings.HasSuffix(records.Items[i].Labels[v1alpha1.LeftBehindLabel], "-"+s.env.Name) {
+			names = append(names, records.Items[i].Namespace+"/"+records.Items[i].Name)
+		}
+	}
+	if len(names) > 0 {
+		are = fmt.Sprintf("deployers were deleted by force and are left on the host cluster, as ConfigMaps say: %s", list(names))
+	}
+	return kit.Wait(operation, reasonAgentFinalizer,
+		"%s; annotate this Environment %s: \"true\", or, where the agent does not run any more, take the finalizer %s off it",
+		are, v1alpha1.ReleaseAgentAnnotation, v1alpha1.AgentFinalizer)
+}
+
+// checkUnused holds the deletion while somebody needs the deployers to uninstall what they have deployed.
+func (r *Reconciler) checkUnused(ctx context.Context, s *scope) error {
+	if s.env.Annotations[v1alpha1.ForceDeleteAnnotation] == "true" {
+		return nil
+	}
+	users, err := r.users(ctx, s)
+	if err != nil || len(users) == 0 {
+		return err
+	}
+	return kit.Wait(operation, reasonInUse, "Installations that its deployers have to uninstall first: %d (%s); delete them, or annotate this Environment "+
+		"%s: \"true\" to uninstall the deployers all the same", len(users), list(users), v1alpha1.ForceDeleteAnnotation)
+}
+
+// users returns the roots of the DeployItems that deployers of the Environment have taken, without those of the deployers themselves. A namespace in which
+// the deployers may not work holds nothing, whatever its Targets say.
+func (r *Reconciler) users(ctx context.Context, s *scope) ([]string, error) {
+	targets, items := &v1alpha1.TargetList{}, &v1alpha1.DeployItemList{}
+	if err := r.List(ctx, targets, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	leading := sets.New[client.ObjectKey]()
+	for i := range targets.Items {
+		if target := &targets.Items[i]; target.Annotations[v1alpha1.EnvironmentAnnotation] == s.env.Name && target.Namespace != s.env.Status.Namespace {
+			leading.Insert(client.ObjectKeyFromObject(target))
+		}
+	}
+	if leading.Len() == 0 {
+		return nil, nil
+	}
+	if err := r.List(ctx, items, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	users := sets.New[string]()
+	for i := range items.Items {
+		item := &items.Items[i]
+		if item.Status.Deployer == nil || item.Spec.Target == nil || !leading.Has(client.ObjectKey{Namespace: item.Namespace, Name: item.Spec.Target.Name}) {
+			continue
+		}
+		if reaches, err := r.Homes.Reaches(ctx, r, s.env, item.Namespace); err != nil {
+			return nil, err
+		} else if reaches {
+			users.Insert(r.rootOf(ctx, item))
+		}
+	}
+	return sets.List(users), nil
+}
+
+// rootOf names the root of a DeployItem, or the item where it has none.
+func (r *Reconciler) rootOf(ctx context.Context, item *v1alpha1.DeployItem) string {
+	name := item.Labels[v1alpha1.ExecutionManagedByLabel]
+	for parent := name; parent != ""; {
+		name = parent
+		installation := &v1alpha1.Installation{}
+		if r.Get(ctx, client.ObjectKey{Namespace: item.Namespace, Name: name}, installation) != nil {
+			break
+		}
+		parent = installation.Labels[v1alpha1.EncompassedByLabel]
+	}
+	return item.Namespace + "/" + cmp.Or(name, item.Name)
+}
+
+// list names the first of some objects, and says how many more there are.
+func list(names []string) string {
+	text := strings.Join(names[:min(len(names), mostNamed)], ", ")
+	if more := len(names) - mostNamed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // checkNoneLeft asks the API server whether an Installation is left that the cache does not show.

@@ -47,6 +47,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 		Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(w.ofInstallation), builder.WithPredicates(w.atHome())).
 		Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(ofTarget), builder.WithPredicates(w.atHome())).
 		Watches(&v1alpha1.DeployItem{}, handler.EnqueueRequestsFromMapFunc(w.ofItem), builder.WithPredicates(w.atHome(), taken)).
+		Watches(&v1alpha1.DeployItem{}, handler.EnqueueRequestsFromMapFunc(w.inDeletion), builder.WithPredicates(lessUsed)).
+		Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(w.inDeletion), builder.WithPredicates(lessUsed)).
 		WithOptions(options).
 		Build(r)
 	if err != nil {
@@ -83,6 +85,14 @@ var taken = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	now, _ := e.ObjectNew.(*v1alpha1.DeployItem)
 	return isItem && (before.Status.Deployer == nil) != (now.Status.Deployer == nil)
 }}
+
+// lessUsed passes the events after which fewer DeployItems may need an Environment.
+var lessUsed = predicate.Funcs{
+	CreateFunc: func(event.CreateEvent) bool { return false },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetAnnotations()[v1alpha1.EnvironmentAnnotation] != e.ObjectNew.GetAnnotations()[v1alpha1.EnvironmentAnnotation]
+	},
+}
 
 // extra is a kind that only Environments need watched.
 type extra struct {
@@ -161,6 +171,11 @@ func ofMade(_ context.Context, object client.Object) []reconcile.Request {
 // all returns every Environment.
 func (w *watches) all(ctx context.Context, _ client.Object) []reconcile.Request {
 	return w.those(ctx, func(*v1alpha1.Environment) bool { return true })
+}
+
+// inDeletion returns the Environments in deletion.
+func (w *watches) inDeletion(ctx context.Context, _ client.Object) []reconcile.Request {
+	return w.those(ctx, func(env *v1alpha1.Environment) bool { return !env.DeletionTimestamp.IsZero() })
 }
 
 // ofInstallation returns the Environment of an Installation, and those that a pair of the same name may belong to.
