@@ -69,6 +69,7 @@ func printTable(w io.Writer, table [][]string) error {
 // Stages of Environments and deployers.
 const (
 	stageRegistering = "registering"
+	stageRegistered  = "registered"
 	stageInstalling  = "installing"
 	stageUpgrading   = "upgrading"
 	stageRemoving    = "removing"
@@ -82,6 +83,15 @@ func environmentRows(cmd *cobra.Command, c client.Client) ([][]string, error) {
 	if err := c.List(cmd.Context(), list); err != nil {
 		return nil, err
 	}
+	installations, err := ofDeployers(cmd, c)
+	if err != nil {
+		return nil, err
+	}
+	homes, installed := homesOf(list.Items), map[string]bool{}
+	for i := range installations {
+		env := installations[i].Labels[v1alpha1.DeployerEnvironmentLabel]
+		installed[env] = installed[env] || homes[env] == installations[i].Namespace && installations[i].Status.JobIDFinished != ""
+	}
 	table := [][]string{{"NAME", "STAGE", "AGENT", "VERSION", "DEPLOYERS", "NAMESPACE", "MESSAGE"}}
 	for i := range list.Items {
 		env := &list.Items[i]
@@ -93,15 +103,15 @@ func environmentRows(cmd *cobra.Command, c client.Client) ([][]string, error) {
 		}
 		connected := apimeta.IsStatusConditionTrue(env.Status.Conditions, v1alpha1.AgentConnectedCondition)
 		table = append(table, []string{
-			env.Name, stageOfEnvironment(env, ready), strconv.FormatBool(connected), cmp.Or(env.Status.AgentVersion, "-"),
+			env.Name, stageOfEnvironment(env, installed[env.Name]), strconv.FormatBool(connected), cmp.Or(env.Status.AgentVersion, "-"),
 			fmt.Sprintf("%d/%d", ready, len(env.Status.Deployers)), cmp.Or(env.Status.Namespace, "-"), message(env.Status.Conditions),
 		})
 	}
 	return table, nil
 }
 
-// stageOfEnvironment says how far an Environment is. One that was never ready registers; one whose deployers change upgrades.
-func stageOfEnvironment(env *v1alpha1.Environment, ready int) string {
+// stageOfEnvironment says how far an Environment is. One that was never ready registers; one of whose deployers a job is over upgrades.
+func stageOfEnvironment(env *v1alpha1.Environment, installed bool) string {
 	conditions := env.Status.Conditions
 	agent := apimeta.FindStatusCondition(conditions, v1alpha1.AgentConnectedCondition)
 	switch {
@@ -114,8 +124,11 @@ func stageOfEnvironment(env *v1alpha1.Environment, ready int) string {
 	case agent.Status == metav1.ConditionFalse:
 		return stageUnreachable
 	case apimeta.IsStatusConditionTrue(conditions, meta.ReadyCondition) && env.Status.ObservedGeneration == env.Generation:
+		if len(env.Status.Deployers) == 0 {
+			return stageRegistered
+		}
 		return stageReady
-	case ready > 0:
+	case installed:
 		return stageUpgrading
 	}
 	return stageInstalling
@@ -128,23 +141,33 @@ func message(conditions []metav1.Condition) string {
 	return "-"
 }
 
-func deployerRows(cmd *cobra.Command, c client.Client) ([][]string, error) {
+// ofDeployers returns the Installations of deployers, and others with their labels.
+func ofDeployers(cmd *cobra.Command, c client.Client) ([]v1alpha1.Installation, error) {
 	list := &v1alpha1.InstallationList{}
-	if err := c.List(cmd.Context(), list, client.HasLabels{v1alpha1.DeployerRegistrationLabel, v1alpha1.DeployerEnvironmentLabel}); err != nil {
+	err := c.List(cmd.Context(), list, client.HasLabels{v1alpha1.DeployerRegistrationLabel, v1alpha1.DeployerEnvironmentLabel})
+	return list.Items, err
+}
+
+func deployerRows(cmd *cobra.Command, c client.Client) ([][]string, error) {
+	installations, err := ofDeployers(cmd, c)
+	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(list.Items, func(a, b v1alpha1.Installation) int {
+	slices.SortFunc(installations, func(a, b v1alpha1.Installation) int {
 		return cmp.Or(cmp.Compare(a.Labels[v1alpha1.DeployerEnvironmentLabel], b.Labels[v1alpha1.DeployerEnvironmentLabel]), cmp.Compare(a.Name, b.Name))
 	})
 	environments, registrations := &v1alpha1.EnvironmentList{}, &v1alpha1.DeployerRegistrationList{}
 	if err := errors.Join(c.List(cmd.Context(), environments), c.List(cmd.Context(), registrations)); err != nil {
 		return nil, err
 	}
-	homes := homesOf(environments.Items)
+	homes, agents := homesOf(environments.Items), map[string]*metav1.Condition{}
+	for i := range environments.Items {
+		agents[environments.Items[i].Name] = apimeta.FindStatusCondition(environments.Items[i].Status.Conditions, v1alpha1.AgentConnectedCondition)
+	}
 	table := [][]string{{"ENVIRONMENT", "DEPLOYER", "STAGE", "VERSION", "INSTALLATION", "MESSAGE"}}
 	seen := map[string]bool{}
-	for i := range list.Items {
-		installation := &list.Items[i]
+	for i := range installations {
+		installation := &installations[i]
 		version := "-"
 		if component := installation.Spec.ComponentDescriptor; component != nil && component.Reference != nil {
 			version = component.Reference.Version
@@ -154,9 +177,8 @@ func deployerRows(cmd *cobra.Command, c client.Client) ([][]string, error) {
 			continue // anybody may write labels in a namespace of his own
 		}
 		seen[env+"/"+registration] = true
-		table = append(table, []string{
-			env, registration, stageOfDeployer(installation), version, installation.Namespace + "/" + installation.Name, message(installation.Status.Conditions),
-		})
+		stage, text := stageWithAgent(installation, agents[env])
+		table = append(table, []string{env, registration, stage, version, installation.Namespace + "/" + installation.Name, text})
 	}
 	return append(table, missingRows(environments.Items, registrations.Items, seen)...), nil
 }
@@ -196,6 +218,18 @@ func whyMissing(env string, registration *v1alpha1.DeployerRegistration, deploye
 		}
 	}
 	return "-"
+}
+
+// stageWithAgent says how far the Installation of a deployer is, and what keeps it there: without agent nothing of it goes on.
+func stageWithAgent(installation *v1alpha1.Installation, agent *metav1.Condition) (stage, text string) {
+	stage, text = stageOfDeployer(installation), message(installation.Status.Conditions)
+	if stage == stageReady || stage == stageFailed || agent == nil || agent.Status != metav1.ConditionFalse {
+		return stage, text
+	}
+	if stage != stageRemoving {
+		stage = stageUnreachable
+	}
+	return stage, agent.Message
 }
 
 // stageOfDeployer says how far the Installation of a deployer is. Before the first job has succeeded it installs, afterwards it upgrades.

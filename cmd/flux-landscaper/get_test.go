@@ -29,23 +29,26 @@ func TestStagesOfEnvironments(t *testing.T) {
 		deleted    *metav1.Time
 		generation int64
 		deployers  int
+		installed  bool
 		wants      string
 	}{
-		"nothing is known":         {nil, nil, nil, 1, 0, stageRegistering},
-		"an agent never came":      {[]metav1.Condition{lost}, nil, nil, 1, 0, stageRegistering},
-		"the agent went":           {[]metav1.Condition{lost, ready}, &now, nil, 1, 1, stageUnreachable},
-		"its first deployers come": {[]metav1.Condition{connected}, &now, nil, 1, 0, stageInstalling},
-		"some of them are there":   {[]metav1.Condition{connected}, &now, nil, 1, 1, stageUpgrading},
-		"all are there":            {[]metav1.Condition{connected, ready}, &now, nil, 1, 2, stageReady},
-		"its spec has changed":     {[]metav1.Condition{connected, ready}, &now, nil, 2, 2, stageUpgrading},
-		"somebody has to act":      {[]metav1.Condition{connected, condition(meta.StalledCondition, metav1.ConditionTrue)}, &now, nil, 1, 1, stageFailed},
-		"it is being deleted":      {[]metav1.Condition{connected, ready}, &now, &now, 1, 2, stageRemoving},
+		"nothing is known":          {nil, nil, nil, 1, 0, false, stageRegistering},
+		"an agent never came":       {[]metav1.Condition{lost}, nil, nil, 1, 0, false, stageRegistering},
+		"the agent went":            {[]metav1.Condition{lost, ready}, &now, nil, 1, 1, true, stageUnreachable},
+		"no deployer is registered": {[]metav1.Condition{connected, ready}, &now, nil, 1, 0, false, stageRegistered},
+		"its first deployers come":  {[]metav1.Condition{connected}, &now, nil, 1, 1, false, stageInstalling},
+		"its only deployer changes": {[]metav1.Condition{connected}, &now, nil, 1, 1, true, stageUpgrading},
+		"all are there":             {[]metav1.Condition{connected, ready}, &now, nil, 1, 2, true, stageReady},
+		"its spec has changed":      {[]metav1.Condition{connected, ready}, &now, nil, 2, 2, true, stageUpgrading},
+		"somebody has to act":       {[]metav1.Condition{connected, condition(meta.StalledCondition, metav1.ConditionTrue)}, &now, nil, 1, 1, true, stageFailed},
+		"it is being deleted":       {[]metav1.Condition{connected, ready}, &now, &now, 1, 2, true, stageRemoving},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			env := &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Generation: test.generation, DeletionTimestamp: test.deleted}}
 			env.Status.Conditions, env.Status.AgentLastSeen, env.Status.ObservedGeneration = test.conditions, test.seen, 1
-			assert.Equal(t, test.wants, stageOfEnvironment(env, test.deployers))
+			env.Status.Deployers = make([]v1alpha1.EnvironmentDeployer, test.deployers)
+			assert.Equal(t, test.wants, stageOfEnvironment(env, test.installed))
 		})
 	}
 }
@@ -74,6 +77,38 @@ func TestStagesOfDeployers(t *testing.T) {
 			i.Status.JobID, i.Status.JobIDFinished, i.Status.ObservedGeneration = test.job, test.finished, 1
 			i.Status.Conditions = []metav1.Condition{test.condition}
 			assert.Equal(t, test.wants, stageOfDeployer(i))
+		})
+	}
+}
+
+func TestADeployerThatWaitsForItsAgentSaysSo(t *testing.T) {
+	lost := condition(v1alpha1.AgentConnectedCondition, metav1.ConditionFalse)
+	lost.Message = "the agent does not renew its Lease ls-env-east/landscaper-agent-east"
+	connected := condition(v1alpha1.AgentConnectedCondition, metav1.ConditionTrue)
+	deleted := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	own := condition(meta.ReadyCondition, metav1.ConditionFalse)
+	own.Message = "job started"
+	for name, test := range map[string]struct {
+		agent       *metav1.Condition
+		finished    string
+		deleted     *metav1.Time
+		stage, text string
+	}{
+		"in a partition":             {&lost, "a", nil, stageUnreachable, lost.Message},
+		"removed in a partition":     {&lost, "a", &deleted, stageRemoving, lost.Message},
+		"idle in a partition":        {&lost, "b", nil, stageReady, "done"},
+		"while the agent is there":   {&connected, "a", nil, stageUpgrading, own.Message},
+		"nothing is known of agents": {nil, "a", nil, stageUpgrading, own.Message},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Generation: 1, DeletionTimestamp: test.deleted}}
+			i.Status.JobID, i.Status.JobIDFinished, i.Status.ObservedGeneration = "b", test.finished, 1
+			i.Status.Conditions = []metav1.Condition{own}
+			if test.finished == "b" {
+				i.Status.Conditions = []metav1.Condition{{Type: meta.ReadyCondition, Status: metav1.ConditionTrue, Message: "done"}}
+			}
+			stage, text := stageWithAgent(i, test.agent)
+			assert.Equal(t, [2]string{test.stage, test.text}, [2]string{stage, text})
 		})
 	}
 }

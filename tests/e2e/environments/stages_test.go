@@ -40,6 +40,7 @@ func TestTheCommandLineShowsStages(t *testing.T) {
 	s.shows(binary, "environments", "east", "registering", "false", "-", "0/0", s.namespace)
 	s.beat("east", 45)
 	s.beat("east", 45)
+	s.shows(binary, "environments", "east", "registered", "true", "v1.2.3", "0/0")
 	registration := deployer("mock")
 	s.create(registration)
 	s.triggered("mock-east")
@@ -53,6 +54,7 @@ func TestTheCommandLineShowsStages(t *testing.T) {
 		d.Spec.InstallationTemplate.ComponentDescriptor.Reference.Version = "v2.0.0"
 	})
 	s.shows(binary, "deployers", "east", "mock", "upgrading", "v2.0.0")
+	s.shows(binary, "environments", "east", "upgrading", "true", "v1.2.3", "0/1")
 	s.create(deployer("other"))
 	s.shows(binary, "deployers", "east", "other", "registering")
 	s.succeed("mock-east")
