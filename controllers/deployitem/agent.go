@@ -72,6 +72,8 @@ func (r *Reconciler) awaitAgent(ctx context.Context, item *v1alpha1.DeployItem, 
 		return waits, nil
 	case waits:
 		kit.Progress(item, kit.ReasonAgentUnreachable, fmt.Sprintf("the agent of Environment %s is not connected; it goes on when the agent is back", env.Name))
+	case env == nil:
+		kit.Progress(item, meta.ProgressingReason, "no Environment is waited for any more")
 	default:
 		kit.Progress(item, meta.ProgressingReason, "the agent of the environment is back")
 	}
@@ -80,6 +82,46 @@ func (r *Reconciler) awaitAgent(ctx context.Context, item *v1alpha1.DeployItem, 
 		return true, nil // the event of what came in between follows
 	}
 	return waits, err
+}
+
+// reasonNoEnvironment says that there is no Environment whose deployers could uninstall an item.
+const reasonNoEnvironment = "EnvironmentNotFound"
+
+// tellGone shows, on an item in deletion that no deployer has picked up, that the Environment of its Target is missing: nobody comes then.
+func (r *Reconciler) tellGone(ctx context.Context, item *v1alpha1.DeployItem, env *v1alpha1.Environment) error {
+	if item.DeletionTimestamp.IsZero() || env != nil || item.IsPickedUp() || conditions.GetReason(item, meta.ReconcilingCondition) == reasonNoEnvironment {
+		return nil
+	}
+	about, err := r.aboutEnvironment(ctx, item)
+	if about == "" || err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	kit.Progress(item, reasonNoEnvironment, "no deployer uninstalls this: "+about)
+	err = kit.WriteItemStatus(ctx, r.Client, item, r.Now(), &r.items)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil // the event of what came in between follows
+	}
+	return err
+}
+
+// aboutEnvironment says what to do where the Target of an item names an Environment that there is not for it; empty where it names none. It tells nobody
+// whether there is an Environment that he may not use.
+func (r *Reconciler) aboutEnvironment(ctx context.Context, item *v1alpha1.DeployItem) (string, error) {
+	if !r.Environments || item.Spec.Target == nil {
+		return "", nil
+	}
+	key, target := client.ObjectKey{Namespace: item.Namespace, Name: item.Spec.Target.Name}, &v1alpha1.Target{}
+	err := r.Get(ctx, key, target)
+	name := target.Annotations[v1alpha1.EnvironmentAnnotation]
+	if err != nil || name == "" {
+		return "", err
+	}
+	about := fmt.Sprintf("annotation %s of Target %s names Environment %s, which does not exist or whose deployers may not work in namespace %s; "+
+		"name another one, or have its operators allow the namespace", v1alpha1.EnvironmentAnnotation, key, name, item.Namespace)
+	if !item.DeletionTimestamp.IsZero() {
+		about += fmt.Sprintf("; to leave what was deployed annotate the Installation %s: \"true\"", v1alpha1.ForceDeleteAnnotation)
+	}
+	return about, nil
 }
 
 // connectedSince returns since when the agent of an Environment, which may be nil, is connected.

@@ -105,6 +105,22 @@ func TestWhoWaitsForNoAgent(t *testing.T) {
 	}
 }
 
+func TestAnItemInDeletionSaysThatItsEnvironmentIsGone(t *testing.T) {
+	b := newBench(t, onTarget, func(item *v1alpha1.DeployItem) {
+		item.DeletionTimestamp, item.Finalizers = &metav1.Time{Time: began}, []string{v1alpha1.Finalizer}
+	})
+	b.fenced(t, metav1.ConditionTrue, began)
+	require.NoError(t, b.api.Delete(t.Context(), &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: "east"}}))
+	b.r.Now = func() time.Time { return began.Add(time.Second) }
+	b.pass(t)
+	item := b.shown(t)
+	assert.Equal(t, "EnvironmentNotFound", conditions.GetReason(item, meta.ReconcilingCondition))
+	assert.Contains(t, conditions.GetMessage(item, meta.ReadyCondition), "names Environment east, which does not exist")
+	assert.Contains(t, conditions.GetMessage(item, meta.ReadyCondition), v1alpha1.ForceDeleteAnnotation)
+	assert.Equal(t, time.Minute-time.Second, b.pass(t).RequeueAfter, "an Environment of the name may come")
+	assert.Equal(t, 1, b.writes, "nothing is written while it waits")
+}
+
 func TestABusyDeployerOfAnEnvironmentIsWaitedFor(t *testing.T) {
 	for name, tc := range map[string]struct {
 		deployer v1alpha1.EnvironmentDeployer

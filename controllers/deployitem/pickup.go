@@ -110,6 +110,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if waits, err := r.awaitAgent(ctx, item, env); waits || err != nil {
 		return ctrl.Result{}, err
 	}
+	if err := r.tellGone(ctx, item, env); err != nil {
+		return ctrl.Result{}, err
+	}
 	requested := item.Status.JobIDGenerationTime
 	if r.PickupTimeout <= 0 || requested == nil || item.IsPickedUp() {
 		return ctrl.Result{}, nil
@@ -150,7 +153,7 @@ func (r *Reconciler) failure(ctx context.Context, item *v1alpha1.DeployItem, env
 	}
 }
 
-// aboutTarget says what is wrong with the Target of an item; empty is nothing. It tells nobody whether there is an Environment that he may not use.
+// aboutTarget says what is wrong with the Target of an item; empty is nothing.
 func (r *Reconciler) aboutTarget(ctx context.Context, item *v1alpha1.DeployItem, env *v1alpha1.Environment) string {
 	if item.Spec.Target == nil {
 		return ""
@@ -159,10 +162,12 @@ func (r *Reconciler) aboutTarget(ctx context.Context, item *v1alpha1.DeployItem,
 	if err := r.Get(ctx, key, target); apierrors.IsNotFound(err) {
 		return fmt.Sprintf(" (Target %s does not exist; create it)", key)
 	}
-	name := target.Annotations[v1alpha1.EnvironmentAnnotation]
-	if !r.Environments || env != nil || name == "" {
+	if env != nil {
 		return ""
 	}
-	return fmt.Sprintf(" (annotation %s of Target %s names Environment %s, which does not exist or whose deployers may not work in namespace %s; "+
-		"name another one, or have its operators allow the namespace)", v1alpha1.EnvironmentAnnotation, key, name, item.Namespace)
+	about, err := r.aboutEnvironment(ctx, item)
+	if about == "" || err != nil {
+		return ""
+	}
+	return " (" + about + ")"
 }

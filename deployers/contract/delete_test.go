@@ -185,6 +185,7 @@ func TestDeletionWithoutTargetEndsAtTheTimeout(t *testing.T) {
 	s.remove(item)
 	s.underWay(item, func() bool { return item.Status.LastError != nil })
 	assert.Equal(t, "NoTargetFound", item.Status.LastError.Reason)
+	assert.Contains(t, item.Status.LastError.Message, v1alpha1.ForceDeleteAnnotation, "in a namespace that is being deleted nobody makes a Target")
 	assert.Equal(t, v1alpha1.PhaseDeleting, item.Status.Phase)
 	s.patch(item, timeout(time.Second))
 	s.finished(item)

@@ -51,11 +51,15 @@ func Again(operation, reason, format string, args ...any) error {
 }
 
 // TargetFailure says who can cure the problem of a target. A missing Target fails a deployment at once; a deletion waits for it,
-// because only with it the deployed objects can go. Errors about something else stay as they are.
+// because only with it the deployed objects can go, and says how to do without. Errors about something else stay as they are.
 func TargetFailure(err error, deleting bool) error {
 	var problem *target.Error
 	if !errors.As(err, &problem) {
 		return err
+	}
+	if deleting && (problem.Reason == target.ReasonNotFound || problem.Reason == target.ReasonContentMissing) {
+		err = fmt.Errorf("%w; where nobody can do that any more, as in a namespace that is being deleted, annotate the Installation %s: \"true\", or a DeployItem without one %s: \"true\", "+
+			"to leave what was deployed", err, v1alpha1.ForceDeleteAnnotation, v1alpha1.DeleteWithoutUninstallAnnotation)
 	}
 	failure := &kit.Failure{Operation: operationReconcile, Reason: problem.Reason, Codes: problem.Codes, Err: err}
 	if len(problem.Codes) > 0 || problem.Reason == target.ReasonNotFound && !deleting {

@@ -14,6 +14,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/sites"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -41,7 +42,7 @@ func (t *targets) openOwn(ctx context.Context, s *scope) (*target.Cluster, error
 	}
 	object, err := target.Get(ctx, t.client, t.live, s.item.Namespace, name)
 	if err != nil {
-		return nil, TargetFailure(err, s.awaitsTarget(name))
+		return nil, s.targetFailure(err, name)
 	}
 	if object.Spec.Type != v1alpha1.KubernetesClusterTargetType {
 		return nil, nil
@@ -52,10 +53,19 @@ func (t *targets) openOwn(ctx context.Context, s *scope) (*target.Cluster, error
 func (t *targets) open(ctx context.Context, s *scope, name string) (*target.Cluster, error) {
 	cluster, err := t.options.Clients.Open(ctx, t.client, t.live, s.item.Namespace, name, target.ActorOf(s.item))
 	if err != nil {
-		return nil, TargetFailure(err, s.awaitsTarget(name))
+		return nil, s.targetFailure(err, name)
 	}
 	t.sites.Opened(s.key(), name, cluster)
 	return cluster, nil
+}
+
+// targetFailure says what the problem of a Target means for the item.
+func (s *scope) targetFailure(err error, name string) error {
+	err = TargetFailure(err, s.deleting())
+	if failure, is := errors.AsType[*kit.Failure](err); is && isTargetNotFound(err) && s.awaitsTarget(name) {
+		failure.Kind = kit.Retry
+	}
+	return err
 }
 
 // awaitsTarget reports whether the job goes on when a Target is missing: a deletion needs it, and that of the item, which was there when the job began,
