@@ -86,11 +86,11 @@ func TestSwitchingTheDefaultOnSpreadsWhatHasWaited(t *testing.T) {
 	s.AwaitEvents(1, "ChangesScheduled", names[0])
 	s.installWith("fresh", object{"blueprint": inline(object{})}, nil)
 	s.succeeded("fresh")
-	s.RequireNoScheduled("fresh")
+	s.requireNoDelay("fresh")
 }
 
-// RequireNoScheduled checks that a job began without a delay.
-func (s *scene) RequireNoScheduled(name string) {
+// requireNoDelay checks that a job began without a delay.
+func (s *scene) requireNoDelay(name string) {
 	s.T.Helper()
 	for _, state := range s.Witness.States(s.Namespace) {
 		if state.Name == name {
