@@ -38,8 +38,8 @@ var Index = Limits{Values: 2_000_000, Bytes: 64 << 20}
 // ToJSON turns the first document of a YAML text into JSON, within the limits of Usual. Errors are of type *Error.
 func ToJSON(text []byte) ([]byte, error) { return Usual.ToJSON(text) }
 
-// Unmarshal reads the first document of a YAML text into a Go value by its JSON tags, within the limits of Usual. Errors are of type
-// *Error.
+// Unmarshal reads the first document of a YAML text into a Go value by its JSON tags, within the limits of Usual. Numbers of an any or a
+// map[string]any are as DecodeJSON says. Errors are of type *Error.
 func Unmarshal(text []byte, into any) error { return Usual.Unmarshal(text, into) }
 
 // Afford refuses a text that has more than the limits of Usual allow, in any of its documents. It is for decoders of other libraries
@@ -96,6 +96,16 @@ func (l Limits) UnmarshalContext(ctx context.Context, text []byte, into any) err
 
 // unmarshal reads a text that is known to be within its limits. It calls leave before anything else may be read.
 func unmarshal(text []byte, into any, leave func()) error {
+	if readsData(into) {
+		document, err := toJSON(text)
+		if err == nil {
+			err = CheckNumbers(text)
+		}
+		if err != nil {
+			return err
+		}
+		return decodeJSON(document, into)
+	}
 	problem := notYAML
 	// The library calls the option when the text is JSON already. A type that is read here may read YAML itself, which has to find the
 	// turn free.

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 )
@@ -42,7 +43,7 @@ func Literal(value any) (v1alpha1.AnyJSON, error) {
 	var plain any
 	raw, err := json.Marshal(value)
 	if err == nil {
-		err = json.Unmarshal(raw, &plain)
+		err = foreign.DecodeJSON(raw, &plain)
 	}
 	if err == nil {
 		raw, err = json.Marshal(templating.Literal(plain))
@@ -84,8 +85,8 @@ func one(ctx context.Context, name string, mapping v1alpha1.AnyJSON, values map[
 		return nil, err
 	}
 	var result map[string]any
-	if err := json.Unmarshal(out.Document, &result); err != nil {
-		return nil, fmt.Errorf("the result is not JSON: %w", err)
+	if err := foreign.DecodeJSON(out.Document, &result); err != nil {
+		return nil, fmt.Errorf("the result %w", err)
 	}
 	return result[key], nil
 }

@@ -25,7 +25,7 @@ func values() map[string]any {
 	return map[string]any{
 		"domain": "example.com",
 		"result": "taken",
-		"config": map[string]any{"port": float64(8080), "hosts": []any{"a", "b"}},
+		"config": map[string]any{"port": int64(8080), "hosts": []any{"a", "b"}},
 		"target": map[string]any{"metadata": map[string]any{"name": "t1"}, "spec": map[string]any{"type": "x"}},
 	}
 }
@@ -56,7 +56,7 @@ func TestImport(t *testing.T) {
 
 func TestLiteralsAreNoExpressions(t *testing.T) {
 	for _, value := range []any{
-		"(( config ))", "((! config ))", "((!! domain ))", "(( error(\"x\") ))", "plain", "", 5.0, true, nil,
+		"(( config ))", "((! config ))", "((!! domain ))", "(( error(\"x\") ))", "plain", "", int64(5), true, nil,
 		[]any{"(( domain ))", map[string]any{"<<": "(( merge ))", "<<<": "(( config ))", "a": "(( .domain ))"}},
 		map[string]any{"<<!": "a", "((": "b"},
 	} {

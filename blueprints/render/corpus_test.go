@@ -134,7 +134,7 @@ func madeUpImports(b *model.Blueprint) *Imports {
 func sample(schema map[string]any) any {
 	switch schema["type"] {
 	case "integer", "number":
-		return float64(2)
+		return int64(2)
 	case "boolean":
 		return true
 	case "array":

@@ -4,6 +4,7 @@
 package render
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -14,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 )
@@ -97,7 +99,7 @@ func (x *execution) state(name string) (map[string]any, error) {
 	}
 	state := map[string]any{}
 	if raw := x.previous[name]; len(raw) > 0 {
-		if err := json.Unmarshal(raw, &state); err != nil {
+		if err := foreign.DecodeJSON(raw, &state); err != nil {
 			return nil, fmt.Errorf("the stored state is not a JSON object: delete the secret with the template state: %w", err)
 		}
 	}
@@ -174,9 +176,11 @@ func elementOf(raw json.RawMessage, path string) string {
 	return ""
 }
 
-// decode reads a document. Keys match in upper and lower case.
+// decode reads a document. Keys match in upper and lower case. Numbers of maps without types are of type json.Number.
 func decode(document json.RawMessage, into any) error {
-	err := json.Unmarshal(document, into)
+	decoder := json.NewDecoder(bytes.NewReader(document))
+	decoder.UseNumber()
+	err := decoder.Decode(into)
 	if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		given, _, _ := strings.Cut(wrongType.Value, " ")
 		field := strings.NewReplacer(".DeployItemTemplate", "", ".InstallationTemplate", "").Replace(wrongType.Field)

@@ -10,6 +10,8 @@ import (
 	"maps"
 	"slices"
 
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/mapping"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
@@ -64,9 +66,11 @@ func Exports(ctx context.Context, env *Environment, values *Values, inputs Expor
 	merged := map[string]any{}
 	stored, err := x.run(ctx, env.Blueprint.ExportExecutions, func() map[string]any { return exportBindings(env, values, inputs) }, func(made json.RawMessage) error {
 		var out exportsMade
-		err := x.read(made, &out)
+		if err := x.read(made, &out); err != nil {
+			return err
+		}
 		merge(merged, out.Exports)
-		return err
+		return utiljson.ConvertMapNumbers(merged, 0)
 	})
 	if err != nil {
 		return nil, stored, err

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
 // ImportExecutions runs the import executions and adds their bindings to the values; each sees those of the ones before. The first one
@@ -26,8 +28,9 @@ func ImportExecutions(ctx context.Context, env *Environment, values *Values) err
 		if len(out.Errors) > 0 {
 			return &Error{Reason: ReasonImportValidationFailed, Err: fmt.Errorf("import validation failed: %s", strings.Join(out.Errors, ", "))}
 		}
+		err := utiljson.ConvertMapNumbers(out.Bindings, 0)
 		maps.Copy(values.Bindings, out.Bindings)
-		return nil
+		return err
 	})
 	return err
 }

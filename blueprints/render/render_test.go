@@ -38,7 +38,7 @@ func target(name, kind string) Target {
 
 func given() *Imports {
 	return &Imports{
-		Data:        map[string]any{"port": float64(80), "name": "shop", "extra": "legal"},
+		Data:        map[string]any{"port": int64(80), "name": "shop", "extra": "legal"},
 		Targets:     map[string]Target{"cluster": target("original", cluster), "other": target("odd", "example.com/x")},
 		TargetLists: map[string][]Target{"list": {target("l0", cluster), target("l1", cluster)}},
 		TargetMaps:  map[string]map[string]Target{"map": {"blue": target("mb", cluster)}},
@@ -57,16 +57,16 @@ func TestSatisfy(t *testing.T) {
 		name, imports, mappings string
 		want                    map[string]any
 	}{
-		{"data", `[{name: port, schema: {type: integer}}]`, ``, map[string]any{"port": float64(80)}},
+		{"data", `[{name: port, schema: {type: integer}}]`, ``, map[string]any{"port": int64(80)}},
 		{"optional without value", `[{name: x, required: false, schema: {}}]`, ``, map[string]any{}},
-		{"default", `[{name: x, required: false, default: {value: {a: 1}}, schema: {}}]`, ``, map[string]any{"x": map[string]any{"a": float64(1)}}},
-		{"default is not needed", `[{name: port, required: false, default: {value: 1}, schema: {}}]`, ``, map[string]any{"port": float64(80)}},
+		{"default", `[{name: x, required: false, default: {value: {a: 1}}, schema: {}}]`, ``, map[string]any{"x": map[string]any{"a": int64(1)}}},
+		{"default is not needed", `[{name: port, required: false, default: {value: 1}, schema: {}}]`, ``, map[string]any{"port": int64(80)}},
 		{"mapping", `[{name: url, schema: {type: string}}]`, `url: (( name ":" port ))`, map[string]any{"url": "shop:80"}},
-		{"mapping wins", `[{name: port, schema: {}}]`, `port: (( port + 1 ))`, map[string]any{"port": float64(81)}},
+		{"mapping wins", `[{name: port, schema: {}}]`, `port: (( port + 1 ))`, map[string]any{"port": int64(81)}},
 		{"mapping sees targets", `[{name: x, schema: {}}]`, `x: (( cluster.metadata.name map.blue.spec.type ))`, map[string]any{"x": "original" + cluster}},
-		{"conditional with value", `[{name: port, required: false, schema: {}, imports: [{name: name, schema: {}}]}]`, ``, map[string]any{"port": float64(80), "name": "shop"}},
+		{"conditional with value", `[{name: port, required: false, schema: {}, imports: [{name: name, schema: {}}]}]`, ``, map[string]any{"port": int64(80), "name": "shop"}},
 		{"conditional without value", `[{name: x, required: false, schema: {}, imports: [{name: missing, schema: {}}]}]`, ``, map[string]any{}},
-		{"conditional after default", `[{name: x, required: false, default: {value: 1}, schema: {}, imports: [{name: name, schema: {}}]}]`, ``, map[string]any{"x": float64(1), "name": "shop"}},
+		{"conditional after default", `[{name: x, required: false, default: {value: 1}, schema: {}, imports: [{name: name, schema: {}}]}]`, ``, map[string]any{"x": int64(1), "name": "shop"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -136,9 +136,9 @@ importExecutions:
 `)
 	v := values(t)
 	require.NoError(t, ImportExecutions(context.Background(), env, v))
-	assert.Equal(t, map[string]any{"sum": float64(81), "port": float64(81), "opt": float64(162)}, v.Bindings)
-	assert.Equal(t, float64(81), v.Template()["port"])
-	assert.Equal(t, map[string]any{"port": float64(81), "opt": float64(162), "name": "shop", "extra": "legal"}, v.DataImports(env.Blueprint))
+	assert.Equal(t, map[string]any{"sum": int64(81), "port": int64(81), "opt": int64(162)}, v.Bindings)
+	assert.Equal(t, int64(81), v.Template()["port"])
+	assert.Equal(t, map[string]any{"port": int64(81), "opt": int64(162), "name": "shop", "extra": "legal"}, v.DataImports(env.Blueprint))
 }
 
 func TestImportExecutionsStopAtErrors(t *testing.T) {
@@ -174,7 +174,7 @@ deployitems:
   timeout: 5m
   updateOnChangeOnly: true
   onDelete: {skipUninstallIfClusterRemoved: true}
-  config: {apiVersion: v1, kind: X, port: {{ .imports.port }}, big: 12345678901234567890}
+  config: {apiVersion: v1, kind: X, port: {{ .imports.port }}, big: 1234567890123456789}
 - {name: byImport, type: t, target: {import: cluster}, config: {}}
 - {name: byIndex, type: t, target: {import: list, index: 1}, config: {}}
 - {name: byKey, type: t, target: {import: map, key: blue}, config: {}, dependsOn: [byIndex, byImport]}
@@ -194,7 +194,7 @@ deployitems:
 	text, err := json.Marshal(items[0])
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"name":"byName","type":"landscaper.gardener.cloud/helm","target":{"name":"given","namespace":"ns"},"labels":{"a":"b"},"timeout":"5m0s",
-		"updateOnChangeOnly":true,"onDelete":{"skipUninstallIfClusterRemoved":true},"config":{"apiVersion":"v1","kind":"X","port":80,"big":12345678901234567890}}`, string(text))
+		"updateOnChangeOnly":true,"onDelete":{"skipUninstallIfClusterRemoved":true},"config":{"apiVersion":"v1","kind":"X","port":80,"big":1234567890123456789}}`, string(text))
 }
 
 func TestDeployItemsAreDeterministic(t *testing.T) {
@@ -425,7 +425,7 @@ exportExecutions:
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{
 		"url": "http://x", "upper": "http://x!", "made": "t",
-		"deep": map[string]any{"a": map[string]any{"x": float64(1), "z": float64(2)}, "list": []any{float64(2)}},
+		"deep": map[string]any{"a": map[string]any{"x": int64(1), "z": int64(2)}, "list": []any{int64(2)}},
 	}, exports.Data)
 	assert.Equal(t, []string{"undeclared"}, exports.Ignored)
 	assert.JSONEq(t, `{"kubeconfig":"t"}`, string(exports.Targets["new"].Configuration.RawMessage))

@@ -5,11 +5,11 @@ package render
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/mapping"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
@@ -93,8 +93,8 @@ func (s *satisfier) data(d *model.ImportDefinition) (bool, error) {
 	}
 	if !ok && !d.IsRequired() && len(d.Default.Value.RawMessage) > 0 {
 		ok = true
-		if err := json.Unmarshal(d.Default.Value.RawMessage, &value); err != nil {
-			return false, &Error{Reason: ReasonImportNotSatisfied, Name: d.Name, Err: fmt.Errorf("default of import %q is not JSON: %w", d.Name, err)}
+		if err := foreign.DecodeJSON(d.Default.Value.RawMessage, &value); err != nil {
+			return false, &Error{Reason: ReasonImportNotSatisfied, Name: d.Name, Err: fmt.Errorf("default of import %q %w", d.Name, err)}
 		}
 	}
 	if !ok {

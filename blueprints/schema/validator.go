@@ -6,7 +6,6 @@ package schema
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
@@ -143,8 +143,8 @@ func Warnings(options Options, schema []byte) []string {
 
 func decode(schema []byte) (any, error) {
 	var root any
-	if err := json.Unmarshal(schema, &root); err != nil {
-		return nil, fmt.Errorf("it is not JSON: %w", err)
+	if err := foreign.DecodeJSON(schema, &root); err != nil {
+		return nil, fmt.Errorf("it %w", err)
 	}
 	return root, nil
 }

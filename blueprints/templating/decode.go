@@ -27,6 +27,9 @@ func (r *goRun) decode(output string) (Output, error) {
 // toObject turns YAML into a JSON object; no content is an empty object.
 func toObject(text string) (json.RawMessage, error) {
 	document, err := foreign.ToJSON([]byte(text))
+	if err == nil {
+		err = foreign.CheckNumbers([]byte(text))
+	}
 	if err != nil {
 		return nil, unreadable("the output", err)
 	}

@@ -13,7 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
 var (
@@ -31,7 +32,9 @@ func TestDocumentedFunctions(t *testing.T) {
 		Imports map[string]any    `json:"imports"`
 		Files   map[string]string `json:"files"`
 	}
-	require.NoError(t, yaml.Unmarshal([]byte(documentedInputs.FindStringSubmatch(page)[1]), &inputs))
+	document, err := foreign.ToJSON([]byte(documentedInputs.FindStringSubmatch(page)[1]))
+	require.NoError(t, err)
+	require.NoError(t, foreign.DecodeJSON(document, &inputs))
 	files := fstest.MapFS{}
 	for name, text := range inputs.Files {
 		files[name] = &fstest.MapFile{Data: []byte(text)}

@@ -32,8 +32,10 @@ var libraryFunctions = sync.OnceValue(func() gotemplate.FuncMap {
 	for _, name := range outsideWorld {
 		delete(out, name)
 	}
+	maps.Copy(out, numberFunctions(out))
 	maps.Copy(out, map[string]any{
-		"toYaml": toYAML, "fromYaml": fromYAML,
+		"toYaml": toYAML, "fromYaml": fromYAML, "mustFromJson": fromJSON,
+		"fromJson":    func(text string) any { value, _ := fromJSON(text); return value },
 		"parseOCIRef": parseOCIRef, "ociRefRepo": ociRefRepo, "ociRefVersion": ociRefVersion,
 	})
 	return out
@@ -45,6 +47,14 @@ func toYAML(v any) string {
 		return ""
 	}
 	return strings.TrimSuffix(string(out), "\n")
+}
+
+func fromJSON(text string) (any, error) {
+	var out any
+	if err := foreign.DecodeJSON([]byte(text), &out); err != nil {
+		return nil, unreadable("the text", err)
+	}
+	return out, nil
 }
 
 func fromYAML(text string) (any, error) {

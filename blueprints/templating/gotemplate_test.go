@@ -65,7 +65,7 @@ func databaseV3() map[string]any {
 
 func valuesV2() map[string]any {
 	return map[string]any{
-		"imports":    map[string]any{"n": float64(3), "big": float64(1000000), "name": "shop", "list": []any{"a", "b"}},
+		"imports":    map[string]any{"n": int64(3), "big": int64(1000000), "name": "shop", "list": []any{"a", "b"}},
 		"cd":         componentV2(),
 		"components": map[string]any{"components": []any{componentV2(), databaseV2()}},
 	}
@@ -79,6 +79,55 @@ func render(t *testing.T, in Input) (string, error) {
 	t.Helper()
 	out, err := GoTemplate{}.Execute(context.Background(), in)
 	return string(out.Document), err
+}
+
+func TestNumbersAreShownAsTheyAre(t *testing.T) {
+	const exact = int64(1234567890123456789)
+	values := map[string]any{"id": int64(20161216), "exact": exact, "half": 1.5, "ports": []any{int64(80), exact}}
+	for source, want := range map[string]string{
+		`{{ .id | quote }}`:                                      `"20161216"`,
+		`{{ .id | squote }}`:                                     `'20161216'`,
+		`{{ .id | toString }}`:                                   `20161216`,
+		`{{ print .id .exact }}`:                                 `20161216 1234567890123456789`,
+		`{{ printf "%v-%d-%s" .id .exact "x" }}`:                 `20161216-1234567890123456789-x`,
+		`{{ printf "%.0f|%06.1f|%5d" .exact .id .id }}`:          `1234567890123456789|20161216.0|20161216`,
+		`{{ printf "%v %.2f %v" (mulf 1000 1000) .half .half }}`: `1000000 1.50 1.5`,
+		`{{ mulf .id 2 | quote }}`:                               `"40322432"`,
+		`{{ cat .id "x" | quote }}`:                              `"20161216 x"`,
+		`{{ .exact | toJson }}`:                                  `1234567890123456789`,
+		`{{ .ports | toYaml | quote }}`:                          `"- 80\n- 1234567890123456789"`,
+		`{{ join "," .ports }}`:                                  `80,1234567890123456789`,
+		`{{ add .exact 1 }} {{ mul .id 2 }} {{ div .id 2 }} {{ mod .id 7 }} {{ max .id 1 }} {{ sub .exact 1 }}`:                                       `1234567890123456790 40322432 10080608 5 20161216 1234567890123456788`,
+		`{{ addf .half 2 }} {{ floor .half }} {{ round .id 2 }}`:                                                                                      `3.5 1 20161216`,
+		`{{ int .id }} {{ int64 .exact }} {{ float64 .id }}`:                                                                                          `20161216 1234567890123456789 20161216`,
+		`{{ (fromJson "{\"a\": 1234567890123456789}").a }}`:                                                                                           `1234567890123456789`,
+		`{{ (fromYaml "a: 1234567890123456789").a | quote }}`:                                                                                         `"1234567890123456789"`,
+		`{{ range until 2 }}{{ . }}{{ end }}{{ repeat (int .half) "x" }}`:                                                                             `01x`,
+		`{{ eq .id 20161216 }} {{ eq .id 20161216.0 }} {{ ne .id 1.0 }} {{ gt .id 1.5 }} {{ lt .half .id }} {{ ge .id 20161216.0 }} {{ le .half 1 }}`: `true true true true true true false`,
+		`{{ eq .half 1 2 1.5 }} {{ eq "a" "b" "a" }} {{ eq .none nil }}`:                                                                              `true true true`,
+		`{{ index .ports 1 }} {{ seq 1 2 }}`:                                                                                                          `1234567890123456789 1 2`,
+	} {
+		out, err := (&goRun{in: Input{Source: source}, values: values}).render()
+		require.NoError(t, err, source)
+		assert.Equal(t, want, out, source)
+	}
+	_, err := (&goRun{in: Input{Source: `{{ lt .id "x" }}`}, values: values}).render()
+	assert.ErrorContains(t, err, "error calling lt: incompatible types for comparison")
+}
+
+func TestANumberThatCannotBeKeptIsAnError(t *testing.T) {
+	for name, execute := range map[string]func(source string) error{
+		"GoTemplate": func(source string) error { _, err := render(t, Input{Source: source}); return err },
+		"Spiff":      func(source string) error { _, err := spiff(Input{Source: source}); return err },
+	} {
+		for _, number := range []string{"9223372036854775808", "-9223372036854775809", "12345678901234567890123"} {
+			err := execute("a: {x: 9223372036854775807}\nb: [1, {c: " + number + "}]")
+			assert.ErrorContains(t, err, "has a whole number of more than 64 bits at b[1].c, which would become another number; write it as a text, in quotes", name)
+		}
+		for _, other := range []string{`"12345678901234567890"`, "1.2345678901234567890", "sha256:12345678901234567890", "-9223372036854775808", "1e300"} {
+			assert.NoError(t, execute("a: "+other), name)
+		}
+	}
 }
 
 func TestGoTemplateRendersFunctions(t *testing.T) {

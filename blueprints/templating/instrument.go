@@ -5,7 +5,6 @@ package templating
 
 import (
 	"fmt"
-	"math"
 	gotemplate "text/template"
 	"text/template/parse"
 )
@@ -23,22 +22,10 @@ type place struct {
 
 // print notes missing values and returns what to print.
 func (r *goRun) print(place int, value any) any {
-	switch t := value.(type) {
-	case nil:
+	if value == nil {
 		r.missing = append(r.missing, r.places[place])
-		return nil
-	case float64:
-		return printable(t)
 	}
-	return value
-}
-
-// printable turns whole numbers, which JSON reads as floats, into integers, so that a million is not printed as 1e+06.
-func printable(f float64) any {
-	if f == math.Trunc(f) && math.Abs(f) < 1<<53 {
-		return int64(f)
-	}
-	return f
+	return printable(value)
 }
 
 // instrument inserts a call before each value that all templates of one text print.

@@ -4,6 +4,7 @@
 package templating
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,7 +64,7 @@ func parseSpiff(in Input) (spiffyaml.Node, error) {
 	if err := checkSource(in.Source); err != nil {
 		return nil, err
 	}
-	if err := foreign.Afford([]byte(in.Source)); err != nil {
+	if err := cmp.Or(foreign.Afford([]byte(in.Source)), foreign.CheckNumbers([]byte(in.Source))); err != nil {
 		return nil, unreadable("the template", err)
 	}
 	template, err := spiffyaml.Unmarshal(sourceName, []byte(in.Source))
@@ -129,13 +130,11 @@ func toNode(value any, evaluate bool) (spiffyaml.Node, error) {
 // Literal copies JSON-like data so that Spiff yields it as it is, whatever in it looks like an expression.
 func Literal(value any) any { return escaped(value) }
 
-// escaped copies a value, protects texts and keys that mean something to Spiff, and makes whole numbers integers.
+// escaped copies a value, and protects texts and keys that mean something to Spiff.
 func escaped(value any) any {
 	switch t := value.(type) {
 	case string:
 		return escapedText(t)
-	case float64:
-		return printable(t)
 	case []any:
 		out := make([]any, len(t))
 		for i, item := range t {

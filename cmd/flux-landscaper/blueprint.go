@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"sigs.k8s.io/yaml"
 
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/publishing"
 	"github.com/flux-landscaper/flux-landscaper/publishing/blueprint"
 	"github.com/flux-landscaper/flux-landscaper/publishing/lint"
@@ -111,8 +111,8 @@ func parseValues(pairs []string) (map[string]any, error) {
 			return nil, fmt.Errorf("--set %q is not of the form name=value", pair)
 		}
 		var value any
-		if err := yaml.Unmarshal([]byte(text), &value); err != nil {
-			return nil, fmt.Errorf("--set %s: the value is not YAML: %w", name, err)
+		if err := foreign.Unmarshal([]byte(text), &value); err != nil {
+			return nil, fmt.Errorf("--set %s: the value %w", name, err)
 		}
 		values[name] = value
 	}

@@ -4,6 +4,8 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,8 +16,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/publishing/ocm"
 	"github.com/flux-landscaper/flux-landscaper/publishing/simulation"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
@@ -176,8 +180,11 @@ func (f *renderFlags) imports() (map[string]any, error) {
 		var file struct {
 			Imports map[string]any `json:"imports"`
 		}
-		if err := yaml.UnmarshalStrict(text, &file); err != nil {
+		if err := yaml.UnmarshalStrict(text, &file, func(d *json.Decoder) *json.Decoder { d.UseNumber(); return d }); err != nil {
 			return nil, fmt.Errorf("--file: %s: write imports: {name: value}: %w", name, err)
+		}
+		if err := cmp.Or(foreign.CheckNumbers(text), utiljson.ConvertMapNumbers(file.Imports, 0)); err != nil {
+			return nil, fmt.Errorf("--file: %s %w", name, err)
 		}
 		maps.Copy(values, file.Imports)
 	}

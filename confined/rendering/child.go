@@ -5,10 +5,11 @@ package rendering
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+
+	kjson "sigs.k8s.io/json"
 
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/schema"
@@ -21,7 +22,7 @@ var program = confined.NewProgram("blueprint", perform)
 
 func perform(ctx context.Context, parent *confined.Parent, request Request) (Response, error) {
 	var w work
-	if err := json.Unmarshal(request.Body, &w); err != nil {
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(request.Body, &w); err != nil {
 		return Response{}, fmt.Errorf("the request cannot be read: %w", err)
 	}
 	out, failed := w.do(ctx, parent)

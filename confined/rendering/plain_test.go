@@ -104,9 +104,9 @@ func TestPlainImportsNeedNoChild(t *testing.T) {
 	r := New(confined.Limits{})
 	r.Close()
 	env := importing(t, `{type: integer, minimum: 1}`, "")
-	values, err := r.Satisfy(t.Context(), env, &render.Imports{Data: map[string]any{"value": 80.0}}, nil)
+	values, err := r.Satisfy(t.Context(), env, &render.Imports{Data: map[string]any{"value": int64(80)}}, nil)
 	require.NoError(t, err)
-	assert.Equal(t, map[string]any{"value": 80.0}, values.Data)
+	assert.Equal(t, map[string]any{"value": int64(80)}, values.Data)
 	assert.NotNil(t, values.Bindings)
 
 	_, err = r.Satisfy(t.Context(), env, &render.Imports{Data: map[string]any{"value": "secret"}}, nil)
@@ -125,7 +125,7 @@ func TestPlainImportsLeaveNoSchemasInMemory(t *testing.T) {
 	r.Close()
 	env := importing(t, `{type: integer}`, "")
 	env.Schemas = &schema.Validator{}
-	given := &render.Imports{Data: map[string]any{"value": 80.0}}
+	given := &render.Imports{Data: map[string]any{"value": int64(80)}}
 	_, err := r.Satisfy(t.Context(), env, given, nil)
 	require.NoError(t, err)
 

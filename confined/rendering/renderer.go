@@ -6,9 +6,10 @@ package rendering
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
+
+	kjson "sigs.k8s.io/json"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -126,7 +127,7 @@ func (r *Renderer) run(ctx context.Context, env *render.Environment, w *work, ou
 		return err
 	}
 	if len(response.Body) > 0 && out != nil {
-		if err := json.Unmarshal(response.Body, out); err != nil {
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(response.Body, out); err != nil {
 			return err
 		}
 	}

@@ -77,7 +77,7 @@ func whole(t testing.TB) *render.Environment {
 func TestRendersAsInTheOwnProcess(t *testing.T) {
 	r, env := renderer(t, confined.Limits{}), whole(t)
 	given := func() *render.Imports {
-		return &render.Imports{Data: map[string]any{"anything": map[string]any{"<a>": "((x))", "n": 1e6}}, Targets: map[string]render.Target{
+		return &render.Imports{Data: map[string]any{"anything": map[string]any{"<a>": "((x))", "n": int64(1e6)}}, Targets: map[string]render.Target{
 			"cluster": {Name: "original", Object: map[string]any{"spec": map[string]any{"type": "landscaper.gardener.cloud/kubernetes-cluster"}}},
 		}}
 	}
@@ -98,7 +98,7 @@ func TestRendersAsInTheOwnProcess(t *testing.T) {
 	assert.Equal(t, stored, plan.Stored)
 	assert.JSONEq(t, `{"count":3}`, string(plan.Stored["deploy"]))
 
-	inputs := render.ExportInputs{DeployItems: map[string]any{"item": map[string]any{"answer": 42.0}}}
+	inputs := render.ExportInputs{DeployItems: map[string]any{"item": map[string]any{"answer": int64(42)}}}
 	exports, _, err := render.Exports(t.Context(), env, wanted, inputs, nil)
 	require.NoError(t, err)
 	exported, _, err := r.Exports(t.Context(), env, got, inputs, nil)
@@ -111,7 +111,7 @@ func TestErrorsAreThoseOfTheOwnProcess(t *testing.T) {
 	for name, data := range map[string]map[string]any{
 		"schema":  {"port": "zero"},
 		"missing": {"settings": map[string]any{"a": "b"}},
-		"chain":   {"port": 1.0, "anything": "{{"},
+		"chain":   {"port": int64(1), "anything": "{{"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, wanted := render.Satisfy(t.Context(), env, &render.Imports{Data: data}, nil)
@@ -180,7 +180,7 @@ func refusedShoot(env *render.Environment) *render.Environment {
 func TestSecretsAreMaskedInEveryForm(t *testing.T) {
 	const secret = "p@ss/w\"ord ü'1"
 	r := renderer(t, confined.Limits{})
-	given := &render.Values{Imports: render.Imports{Data: map[string]any{"secret": secret, "number": 987654321.0, "short": "abcd"}}}
+	given := &render.Values{Imports: render.Imports{Data: map[string]any{"secret": secret, "number": int64(987654321), "short": "abcd"}}}
 	forms := map[string]string{
 		"plain": "fail .imports.secret", "quoted": "fail (quote .imports.secret)", "JSON": "fail (toJson .imports.secret)",
 		"base64": "fail (b64enc .imports.secret)", "URL": "fail (urlquery .imports.secret)", "number": "fail (printf `%.0f` .imports.number)",

@@ -5,7 +5,6 @@ package lint
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/schema"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
@@ -190,7 +190,7 @@ func (c *checker) dataImport(v validator, at string, d *model.ImportDefinition, 
 			c.inDocument(Warning, at+".default", "the default is never used, because the import is required; add required: false")
 		}
 		var value any
-		if err := json.Unmarshal(raw, &value); err == nil {
+		if err := foreign.DecodeJSON(raw, &value); err == nil {
 			c.matches(v, at+".default.value", "the default", d.Schema.RawMessage, value)
 		}
 	}

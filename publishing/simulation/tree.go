@@ -5,7 +5,6 @@ package simulation
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
@@ -185,7 +185,7 @@ func (e exporter) run(ctx context.Context, n *node, made *rendered, more map[str
 	maps.Copy(bindings, more)
 	output, err := renderer().Execute(ctx, templating.KindGoTemplate, templating.Input{Name: e.Name, Source: e.Template, Values: bindings, RejectNoValue: true})
 	if err == nil {
-		err = json.Unmarshal(output.Document, out)
+		err = foreign.DecodeJSON(output.Document, out)
 	}
 	if err != nil {
 		return fmt.Errorf("export template %q: %w", e.Name, err)

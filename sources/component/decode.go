@@ -235,22 +235,35 @@ func each[T any](objects []object, read func(object) T) []T {
 	return out
 }
 
-// plain turns the exact numbers of JSON-like data into float64, in a copy. That is how templates see all numbers.
+// plain turns the exact numbers of JSON-like data into float64, in a copy. That is how digests see all numbers.
 func plain(value any) any {
+	return withNumbers(value, func(exact json.Number) any { number, _ := exact.Float64(); return number })
+}
+
+// templated turns the exact numbers of JSON-like data into int64 where they are whole, in a copy. That is how templates see all numbers.
+func templated(value any) any {
+	return withNumbers(value, func(exact json.Number) any {
+		if whole, err := exact.Int64(); err == nil {
+			return whole
+		}
+		return plain(exact)
+	})
+}
+
+func withNumbers(value any, number func(json.Number) any) any {
 	switch v := value.(type) {
 	case json.Number:
-		number, _ := v.Float64()
-		return number
+		return number(v)
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, item := range v {
-			out[key] = plain(item)
+			out[key] = withNumbers(item, number)
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i, item := range v {
-			out[i] = plain(item)
+			out[i] = withNumbers(item, number)
 		}
 		return out
 	}

@@ -195,7 +195,7 @@ func TestViewsAreWhatTemplatesExpect(t *testing.T) {
 	assert.Equal(t, "example", v2["provider"])
 	assert.Equal(t, "image", v2["resources"].([]any)[1].(map[string]any)["name"])
 	assert.Equal(t, "database", v2["componentReferences"].([]any)[0].(map[string]any)["name"])
-	assert.Equal(t, 3.0, v2["labels"].([]any)[0].(map[string]any)["value"].(map[string]any)["level"])
+	assert.Equal(t, int64(3), v2["labels"].([]any)[0].(map[string]any)["value"].(map[string]any)["level"])
 	v3 := d.View(component.SchemaV3)
 	assert.Equal(t, "ComponentVersion", v3["kind"])
 	assert.Equal(t, map[string]any{"name": "example"}, v3["metadata"].(map[string]any)["provider"])

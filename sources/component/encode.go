@@ -35,7 +35,7 @@ func (d *Descriptor) View(schema string) map[string]any {
 	if err != nil {
 		return nil
 	}
-	return plain(tree).(map[string]any)
+	return templated(tree).(map[string]any)
 }
 
 // ViewAll returns all descriptors as templates see them under components: {meta, components: [cd]} in SchemaV2, a list in SchemaV3.

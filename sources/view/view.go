@@ -71,8 +71,8 @@ func Show(env *render.Environment, found Component) (*View, error) {
 	if err != nil {
 		return nil, fmt.Errorf("spec.componentDescriptor: %w", err)
 	}
-	if err := json.Unmarshal(raw, &env.ComponentDescriptorDefinition); err != nil {
-		return nil, fmt.Errorf("spec.componentDescriptor: %w", err)
+	if err := foreign.DecodeJSON(raw, &env.ComponentDescriptorDefinition); err != nil {
+		return nil, fmt.Errorf("spec.componentDescriptor %w", err)
 	}
 	env.ComponentDescriptor, env.Components = found.Root.Descriptor.View(shape), found.Closed.ViewAll(shape)
 	if found.Pinned {

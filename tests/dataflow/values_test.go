@@ -4,7 +4,11 @@
 package dataflow
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -64,6 +68,55 @@ func TestB601ImportFromDataObjectConfigMapAndSecret(t *testing.T) {
 		s.succeeded("root")
 		assert.JSONEq(t, step.want, s.value("out"))
 	}
+}
+
+// wholeNumbers are numbers of all sizes that an int64 has.
+func wholeNumbers() list {
+	numbers := list{int64(math.MinInt64), int64(math.MaxInt64), int64(20161216), int64(1234567890123456789), rand.Int64(), -rand.Int64()}
+	for bits := range 62 {
+		power := int64(1) << bits
+		numbers = append(numbers, power-1, power, power+1, -power-1)
+	}
+	return numbers
+}
+
+func TestWholeNumbersStayThemselves(t *testing.T) {
+	s := newScene(t)
+	s.Target("cluster")
+	numbers := wholeNumbers()
+	raw, err := json.Marshal(numbers)
+	require.NoError(t, err)
+	s.data("numbers", numbers)
+	s.configMap("numbers", map[string]string{"key": string(raw)})
+	s.install("root", object{
+		"blueprint": inline(object{
+			"imports": append(dataImports("data", "config", "mapped"), object{"name": "cluster", "targetType": clusterType}),
+			"exports": dataExports("out"),
+			"deployExecutions": goTemplate("deployItems:\n" +
+				configItem("data", "{import: cluster}", "of-data", `'{{ range .imports.data }}{{ quote . }}{{ end }}'`) +
+				configItem("config", "{import: cluster}", "of-config", `'{{ printf "%v" .imports.config }}'`) +
+				mockItem("mock", "{all: {{ toJson .imports.mapped }}}")),
+			"exportExecutions": list{object{"name": "all", "type": "Spiff", "template": object{"exports": object{"out": "(( values.deployitems.mock.all ))"}}}},
+		}),
+		"imports": object{
+			"data":    list{object{"name": "data", "dataRef": "numbers"}, object{"name": "config", "configMapRef": object{"name": "numbers", "key": "key"}}},
+			"targets": list{object{"name": "cluster", "target": "cluster"}},
+		},
+		"importDataMappings": object{"mapped": "(( config ))"},
+		"exports":            object{"data": list{object{"name": "out", "dataRef": "out"}}},
+	})
+	s.succeeded("root")
+	assert.Equal(t, strings.Trim(string(raw), "[]"), strings.ReplaceAll(strings.Trim(s.configValue("of-data"), `"`), `""`, ","))
+	assert.Equal(t, fmt.Sprint(numbers), s.configValue("of-config"))
+	assert.Equal(t, string(raw), s.value("out"))
+}
+
+func TestANumberThatCannotBeKeptIsRefused(t *testing.T) {
+	s := newScene(t)
+	s.configMap("numbers", map[string]string{"key": "{ids: [1, 12345678901234567890]}"})
+	s.install("root", echo(dataImports("in"), list{object{"name": "in", "configMapRef": object{"name": "numbers", "key": "key"}}}))
+	assert.Contains(t, s.failed("root").Message, `spec.imports.data[0] (import "in"): ConfigMap `+s.Namespace+
+		`/numbers: key "key" has a whole number of more than 64 bits at ids[1], which would become another number; write it as a text, in quotes`)
 }
 
 func TestB602RenameDataObjectsAndDeployItem(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -73,7 +74,7 @@ func (s *Scene) Put(kind, name string, content map[string]any) {
 	raw, err := json.Marshal(content)
 	require.NoError(s.T, err)
 	object := &unstructured.Unstructured{}
-	require.NoError(s.T, json.Unmarshal(raw, &object.Object))
+	require.NoError(s.T, kjson.UnmarshalCaseSensitivePreserveInts(raw, &object.Object))
 	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
 	object.SetName(name)
 	object.SetNamespace(s.Namespace)

@@ -11,9 +11,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	landscaper "github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
@@ -65,13 +67,16 @@ func DecodeFileConfiguration(raw []byte) (*v1alpha1.Configuration, error) {
 	return config, nil
 }
 
-// DecodeValues reads the values of a chart as Helm reads a values file: every number is a float64. Nothing gives an empty map.
+// DecodeValues reads the values of a chart: whole numbers are int64, as those of helm --set, and others float64. Nothing gives an empty map.
 func DecodeValues(values landscaper.AnyJSON) (map[string]any, error) {
 	decoded := map[string]any{}
 	if len(values.RawMessage) == 0 {
 		return decoded, nil
 	}
-	if err := json.Unmarshal(values.RawMessage, &decoded); err != nil {
+	if err := foreign.CheckNumbers(values.RawMessage); err != nil {
+		return nil, fmt.Errorf("values: the object %w", err)
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(values.RawMessage, &decoded); err != nil {
 		return nil, fmt.Errorf("values: have to be an object of keys and values: %w", typeOnly(err))
 	}
 	return decoded, nil

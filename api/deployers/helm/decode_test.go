@@ -220,3 +220,11 @@ func TestNamesThatHelmRefuses(t *testing.T) {
 		})
 	}
 }
+
+func TestDecodeValuesKeepsWholeNumbers(t *testing.T) {
+	values, err := helm.DecodeValues(landscaper.NewAnyJSON([]byte(`{"id":1234567890123456789,"half":0.5}`)))
+	require.NoError(t, err)
+	assert.Equal(t, map[string]any{"id": int64(1234567890123456789), "half": 0.5}, values)
+	_, err = helm.DecodeValues(landscaper.NewAnyJSON([]byte(`{"ids":[12345678901234567890]}`)))
+	assert.ErrorContains(t, err, "values: the object has a whole number of more than 64 bits at ids[0]")
+}

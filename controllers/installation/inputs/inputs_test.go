@@ -17,7 +17,7 @@ func TestInputsAreReadIntoTheInstallationThatIsGiven(t *testing.T) {
 	inst := fixture.Importing()
 	found, err := with(t, fixture.DataObject("1")).Read(t.Context(), inst, time.Unix(1, 0), nil)
 	require.NoError(t, err)
-	assert.Equal(t, map[string]any{"value": float64(1)}, found.Imports.Values.Data)
+	assert.Equal(t, map[string]any{"value": int64(1)}, found.Imports.Values.Data)
 	assert.NotNil(t, found.Values)
 	assert.Equal(t, found.Imports.Hash(), inst.Status.ImportsHash)
 }

@@ -102,7 +102,7 @@ func (e *Engine) Values(ctx context.Context, request Request) (map[string]any, e
 		return nil, explain("render", request, &operation{journal: &secrecy.Journal{}, pods: &podLog{}}, err)
 	}
 	var seen map[string]any
-	return seen, json.Unmarshal(made.Seen, &seen)
+	return seen, kjson.UnmarshalCaseSensitivePreserveInts(made.Seen, &seen)
 }
 
 // learnCapabilities finds out what the cluster can do, unless that is known and the chart cannot tell the difference.

@@ -4,7 +4,6 @@
 package engine
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -79,12 +78,10 @@ type files struct {
 
 // merge merges a YAML file with values over others.
 func (f *files) merge(under map[string]any, content []byte) (map[string]any, error) {
-	raw, err := f.read.ToJSON(content)
-	if errors.Is(err, foreign.ErrTooMuch) {
-		return nil, errors.New("stands for more than can be afforded; resolve its aliases")
-	}
 	var values map[string]any
-	if err != nil || len(raw) > 0 && json.Unmarshal(raw, &values) != nil {
+	if err := f.read.Unmarshal(content, &values); errors.Is(err, foreign.ErrTooMuch) {
+		return nil, errors.New(foreign.Problem(err))
+	} else if err != nil {
 		return nil, errors.New("is not a YAML file with keys and values; correct it, or set targetPath")
 	}
 	if f.entries += entriesIn(values); f.entries > maxValues {

@@ -93,7 +93,7 @@ func TestMergeValuesRefusesWithoutShowing(t *testing.T) {
 	}{
 		"no YAML":       {ValuesSource{Content: []byte("secret: [")}, "is not a YAML file with keys and values"},
 		"no map":        {ValuesSource{Content: []byte("secret")}, "is not a YAML file with keys and values"},
-		"bomb":          {ValuesSource{Content: []byte(bombOf("secret"))}, "stands for more than can be afforded"},
+		"bomb":          {ValuesSource{Content: []byte(bombOf("secret"))}, "has more than 250000 values"},
 		"bad path":      {ValuesSource{Path: "a[", Content: []byte("secret")}, "cannot be set at its targetPath"},
 		"bad value":     {ValuesSource{Path: "a", Content: []byte("1,secret")}, "cannot be set at its targetPath"},
 		"long list":     {ValuesSource{Path: "a[65000][65000]", Content: []byte("secret")}, "lists of more than"},
@@ -132,7 +132,7 @@ func TestMergeValuesCountsTheAliasesOfAllFiles(t *testing.T) {
 	require.NoError(t, err)
 
 	_, err = MergeValues(slices.Repeat([]ValuesSource{source}, 20), nil)
-	require.EqualError(t, err, "file: stands for more than can be afforded; resolve its aliases")
+	require.EqualError(t, err, "file: brings all that is read here above 250000 values or 16777216 bytes, counting those behind aliases; write out less")
 }
 
 // bombOf is YAML that stands for far more than it is.

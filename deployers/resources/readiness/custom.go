@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
@@ -156,7 +157,7 @@ func textsOf(values []managedresource.RequirementValue) (map[string]bool, error)
 		var value any
 		raw, err := v.Value.MarshalJSON()
 		if err == nil {
-			err = json.Unmarshal(raw, &value)
+			err = kjson.UnmarshalCaseSensitivePreserveInts(raw, &value)
 		}
 		if err != nil {
 			return nil, objects.Misconfigured("a value of a requirement is not JSON: %w", err)
@@ -173,7 +174,7 @@ func textOf(value any) string {
 		return "" // the text of no value
 	}
 	var plain any
-	if err := json.Unmarshal(raw, &plain); err != nil {
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &plain); err != nil {
 		return ""
 	}
 	raw, _ = json.Marshal(plain) // it was JSON before

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -116,6 +117,5 @@ func JSONLike(value any) (any, error) {
 		return nil, err
 	}
 	var out any
-	err = json.Unmarshal(raw, &out)
-	return out, err
+	return out, foreign.DecodeJSON(raw, &out)
 }

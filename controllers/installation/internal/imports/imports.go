@@ -7,7 +7,6 @@ package imports
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -104,8 +103,8 @@ func valueOf(object *v1alpha1.DataObject) (any, error) {
 		return nil, nil
 	}
 	var value any
-	if err := json.Unmarshal(object.Data.RawMessage, &value); err != nil {
-		return nil, fmt.Errorf("DataObject %s: data is not JSON", client.ObjectKeyFromObject(object))
+	if err := foreign.DecodeJSON(object.Data.RawMessage, &value); err != nil {
+		return nil, fmt.Errorf("DataObject %s: data %s; correct it", client.ObjectKeyFromObject(object), foreign.Problem(err))
 	}
 	return value, nil
 }

@@ -44,7 +44,7 @@ func TestReadEntries(t *testing.T) {
 			value, err := readEntries(entries, c.entry, "Secret", key, &foreign.Several{})
 			if c.says == "" {
 				require.NoError(t, err)
-				assert.Equal(t, map[string]any{"a": 1.0, "b": 1.0}, value)
+				assert.Equal(t, map[string]any{"a": int64(1), "b": int64(1)}, value)
 				return
 			}
 			require.ErrorContains(t, err, c.says)

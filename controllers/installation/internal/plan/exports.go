@@ -5,13 +5,13 @@ package plan
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
@@ -97,8 +97,8 @@ func (m *Maker) readDataOfScope(ctx context.Context, p *Plan, inputs *render.Exp
 		}
 		var value any
 		if raw := data.Items[i].Data.RawMessage; len(raw) > 0 {
-			if err := json.Unmarshal(raw, &value); err != nil {
-				return kit.Stall(jobs.ExportOperation, reasonInvalidExport, "DataObject %s: data is not JSON", client.ObjectKeyFromObject(&data.Items[i]))
+			if err := foreign.DecodeJSON(raw, &value); err != nil {
+				return kit.Stall(jobs.ExportOperation, reasonInvalidExport, "DataObject %s: data %s", client.ObjectKeyFromObject(&data.Items[i]), foreign.Problem(err))
 			}
 		}
 		if err := held.Hold(value); err != nil {
@@ -152,8 +152,8 @@ func (m *Maker) readDeployItemExports(ctx context.Context, execution *v1alpha1.E
 	} else if err != nil {
 		return fmt.Errorf("read exports of execution %s from DataObject %s: %w", execution.Name, key, err)
 	}
-	if err := json.Unmarshal(object.Data.RawMessage, &inputs.DeployItems); err != nil {
-		return kit.Stall(jobs.ExportOperation, reasonInvalidExport, "DataObject %s: data is not a map of deploy items; run the job again", key)
+	if err := foreign.DecodeJSON(object.Data.RawMessage, &inputs.DeployItems); err != nil {
+		return kit.Stall(jobs.ExportOperation, reasonInvalidExport, "DataObject %s: data, a map of deploy items, %s; run the job again", key, foreign.Problem(err))
 	}
 	return nil
 }

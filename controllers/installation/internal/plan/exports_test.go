@@ -53,7 +53,7 @@ func TestScopesAreReadForExportsWithoutCopies(t *testing.T) {
 	seen, err := m.exportInputs(t.Context(), &Plan{Inst: fixture.Working("root", "1", "job")}, nil)
 	require.NoError(t, err)
 	assert.Equal(t, map[string]int{"*v1alpha1.DataObjectList": 1, "*v1alpha1.TargetList": 1}, reads)
-	assert.Equal(t, map[string]any{"in": 1.0}, seen.DataObjects)
+	assert.Equal(t, map[string]any{"in": int64(1)}, seen.DataObjects)
 	shown, _ := seen.Targets["in"].(map[string]any)
 	assert.Equal(t, "Target", shown["kind"])
 	assert.Equal(t, v1alpha1.GroupVersion.String(), shown["apiVersion"])

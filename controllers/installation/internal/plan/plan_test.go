@@ -59,7 +59,7 @@ func TestInputsThatAreReadAgainLeaveNoTrace(t *testing.T) {
 	p := &Plan{Alarm: &jobs.Alarm{}, Inst: fixture.Importing(), Now: time.Unix(1, 0)}
 	p.Inst.Status.ImportsHash = "of the children"
 	require.NoError(t, with(t, fixture.DataObject("2")).recollect(t.Context(), p))
-	assert.Equal(t, map[string]any{"value": float64(2)}, p.Imports.Values.Data)
+	assert.Equal(t, map[string]any{"value": int64(2)}, p.Imports.Values.Data)
 	assert.NotNil(t, p.Content)
 	assert.Equal(t, "of the children", p.Inst.Status.ImportsHash)
 }

@@ -23,6 +23,7 @@ import (
 	"helm.sh/helm/v3/pkg/releaseutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
@@ -63,7 +64,7 @@ func (w *worker) seen(chart *helmchart.Chart) error {
 			return fmt.Errorf("chart %s: the %s cannot be written as JSON: %w", chart.Name(), key, err)
 		}
 		var value any
-		if err := json.Unmarshal(raw, &value); err != nil {
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &value); err != nil {
 			return fmt.Errorf("chart %s: the %s cannot be read as JSON: %w", chart.Name(), key, err)
 		}
 		plain[key] = value
