@@ -11,6 +11,8 @@ import (
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 )
 
 // DecodeJSON reads JSON into a Go value. Among maps, slices and scalars, whole numbers are int64 and others float64, and keys match in upper and
@@ -57,33 +59,38 @@ func CheckNumbers(text []byte) error {
 	if yamlv3.Unmarshal(text, &document) != nil {
 		return nil // what is not YAML is found where it is decoded
 	}
-	if at, found := beyondInt64(&document, ""); found {
-		return &Error{fmt.Sprintf("has a whole number of more than 64 bits%s, which would become another number; write it as a text, in quotes", at), ErrTooMuch}
+	at, found := beyondInt64(&document)
+	if !found {
+		return nil
 	}
-	return nil
+	if at != "" {
+		at = " at " + beginning.Of(strings.TrimPrefix(at, "."), placeLength)
+	}
+	return &Error{fmt.Sprintf("has a whole number of more than 64 bits%s, which would become another number; write it as a text, in quotes", at), ErrTooMuch}
 }
 
+// placeLength is how many bytes of the place of a number an error shows.
+const placeLength = 200
+
 // beyondInt64 finds a whole number that an int64 does not hold, and says where it is. What an alias stands for is met where it is written out.
-func beyondInt64(node *yamlv3.Node, at string) (string, bool) {
+func beyondInt64(node *yamlv3.Node) (at string, found bool) {
 	if node.Kind == yamlv3.ScalarNode {
 		_, err := strconv.ParseInt(strings.ReplaceAll(node.Value, "_", ""), 0, 64)
-		return at, err != nil && node.Style == 0 && digitsOnly.MatchString(node.Value)
+		return "", err != nil && node.Style == 0 && digitsOnly.MatchString(node.Value)
 	}
 	for i, child := range node.Content {
-		below := at
-		switch {
-		case node.Kind == yamlv3.SequenceNode:
-			below = fmt.Sprintf("%s[%d]", below, i)
-		case node.Kind == yamlv3.MappingNode && i%2 == 0:
+		if node.Kind == yamlv3.MappingNode && i%2 == 0 {
 			continue // a key is a text
+		}
+		at, found := beyondInt64(child)
+		switch {
+		case !found:
 		case node.Kind == yamlv3.MappingNode:
-			below += "." + node.Content[i-1].Value
-		}
-		if node.Kind != yamlv3.DocumentNode && at == "" {
-			below = " at " + strings.TrimPrefix(below, ".")
-		}
-		if found, ok := beyondInt64(child, below); ok {
-			return found, true
+			return "." + node.Content[i-1].Value + at, true
+		case node.Kind == yamlv3.SequenceNode:
+			return fmt.Sprintf("[%d]%s", i, at), true
+		default:
+			return at, true
 		}
 	}
 	return "", false

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/flux-landscaper/flux-landscaper/api/bounded"
 )
 
@@ -98,6 +100,9 @@ func (v *validator) name(at, name, what string, declaration any, names map[strin
 	if name == "" {
 		v.add(at+".name", "the %s has no name; give it one", what)
 		return
+	}
+	if problems := validation.IsValidLabelValue(name); what == "import" && len(problems) > 0 {
+		v.add(at+".name", "the name is not a valid label value: %s; change it", strings.Join(problems, "; "))
 	}
 	first, isTaken := names[name]
 	if isTaken && (declaration == nil || !reflect.DeepEqual(first, declaration)) {

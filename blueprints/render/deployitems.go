@@ -8,6 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/graph"
@@ -37,11 +40,20 @@ func DeployItems(ctx context.Context, env *Environment, values *Values, previous
 	x := execution{env: env, field: "deployExecutions", previous: previous, rejectNoValue: true}
 	var items []v1alpha1.DeployItemTemplate
 	stored, err := x.run(ctx, env.Blueprint.DeployExecutions, func() map[string]any { return env.bindings(values) }, func(made json.RawMessage) error {
-		var out deployItemsMade
-		if err := x.read(made, &out); err != nil {
+		var out struct {
+			DeployItems []json.RawMessage `json:"deployItems"`
+		}
+		if err := decode(made, &out); err != nil {
 			return err
 		}
-		resolved, err := resolveAll(env, values, out.DeployItems)
+		written, err := decodeEach[deployItem](out.DeployItems, "deploy item", "deployItems")
+		if err == nil {
+			err = x.noteMade(made, &deployItemsMade{})
+		}
+		if err != nil {
+			return err
+		}
+		resolved, err := resolveAll(env, values, written)
 		items = append(items, resolved...)
 		return err
 	})
@@ -109,7 +121,7 @@ func (r *targetReference) fromMap(values *Values) (string, error) {
 	return target.Name, nil
 }
 
-// validateItems checks names, types and dependencies.
+// validateItems checks names, types, dependencies, and whether there is a configuration.
 func validateItems(items []v1alpha1.DeployItemTemplate) error {
 	dependencies := map[string][]string{}
 	for i := range items {
@@ -125,7 +137,18 @@ func validateItems(items []v1alpha1.DeployItemTemplate) error {
 		}
 		dependencies[item.Name] = item.DependsOn
 	}
-	return validateDependencies(items, dependencies)
+	if err := validateDependencies(items, dependencies); err != nil {
+		return err
+	}
+	for i := range items {
+		if problems := validation.IsValidLabelValue(items[i].Name); len(problems) > 0 {
+			return fmt.Errorf("deploy item %q: its name is not a valid label value: %s; change it", items[i].Name, strings.Join(problems, "; "))
+		}
+		if config := items[i].Configuration; config == nil || len(config.Raw) == 0 {
+			return fmt.Errorf("deploy item %q has no config; give it one, for type %s", items[i].Name, items[i].Type)
+		}
+	}
+	return nil
 }
 
 func validateDependencies(items []v1alpha1.DeployItemTemplate, dependencies map[string][]string) error {

@@ -38,6 +38,8 @@ type Environment struct {
 	Clusters templating.Clusters
 	// Unknown collects keys without effect in what the templates make.
 	Unknown []document.Key
+	// Unmasked lets errors show values, to a person who has given them.
+	Unmasked bool
 	// Begin is told what is run next; nil where nobody needs to know.
 	Begin func(step string)
 }

@@ -70,7 +70,7 @@ func (x *execution) one(ctx context.Context, e *model.TemplateExecutor, bindings
 		return templating.Output{}, err
 	}
 	return engine.Execute(ctx, templating.Input{Name: e.Name, File: e.File, Source: source, Files: x.env.Files, Values: bindings, State: state,
-		Resources: x.env.Resources, Closure: x.env.Closure, Clusters: x.env.Clusters, RejectNoValue: x.rejectNoValue})
+		Resources: x.env.Resources, Closure: x.env.Closure, Clusters: x.env.Clusters, RejectNoValue: x.rejectNoValue, Unmasked: x.env.Unmasked})
 }
 
 // source is the template in place, or else that of the file. A template in place that is structured is JSON, which is YAML.
@@ -144,7 +144,12 @@ func (x *execution) read(raw json.RawMessage, into any) error {
 	if err := decode(raw, into); err != nil {
 		return err
 	}
-	return x.note(raw, slices.DeleteFunc(document.KeysInAnyCase(raw, into), IsBeside))
+	return x.noteMade(raw, into)
+}
+
+// noteMade is note for what the templates of the list made.
+func (x *execution) noteMade(raw json.RawMessage, like any) error {
+	return x.note(raw, slices.DeleteFunc(document.KeysInAnyCase(raw, like), IsBeside))
 }
 
 // note returns an error about the unknown keys of a document that are near to a known one. The others have no effect, and are noted.
@@ -176,6 +181,22 @@ func elementOf(raw json.RawMessage, path string) string {
 	return ""
 }
 
+// decodeEach reads the elements of a list one by one. Errors name the element with its name, what it is called, and its position in the field.
+func decodeEach[T any](list []json.RawMessage, what, field string) ([]T, error) {
+	out := make([]T, len(list))
+	for i, raw := range list {
+		if err := decode(raw, &out[i]); err != nil {
+			var named struct{ Name string }
+			_ = json.Unmarshal(raw, &named) // without name the position says which
+			if named.Name != "" {
+				what += fmt.Sprintf(" %q", named.Name)
+			}
+			return nil, fmt.Errorf("%s (%s[%d]): %w", what, field, i, err)
+		}
+	}
+	return out, nil
+}
+
 // decode reads a document. Keys match in upper and lower case. Numbers of maps without types are of type json.Number.
 func decode(document json.RawMessage, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(document))
@@ -183,7 +204,7 @@ func decode(document json.RawMessage, into any) error {
 	err := decoder.Decode(into)
 	if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		given, _, _ := strings.Cut(wrongType.Value, " ")
-		field := strings.NewReplacer(".DeployItemTemplate", "", ".InstallationTemplate", "").Replace(wrongType.Field)
+		field := strings.NewReplacer("DeployItemTemplate.", "", "InstallationTemplate.", "").Replace(wrongType.Field)
 		return fmt.Errorf("a value of type %s is in field %s, which must be of type %s", given, field, wrongType.Type)
 	}
 	if err != nil {

@@ -140,6 +140,10 @@ func checkExports(env *Environment, values map[string]any) (*ExportValues, error
 		if !ok {
 			continue
 		}
+		if value == nil {
+			out.Data[e.Name] = nil // Check says so where it is wanted
+			continue
+		}
 		if err := out.add(env, e, value); err != nil {
 			return nil, err
 		}
@@ -184,7 +188,11 @@ func targetTemplate(e *model.ExportDefinition, value any) (TargetTemplate, error
 // Check fails when an export that the installation wants has no value. Wanted are the exports of the installation.
 func (v *ExportValues) Check(wanted v1alpha1.InstallationExports) error {
 	for _, e := range wanted.Data {
-		if _, ok := v.Data[e.Name]; !ok {
+		value, ok := v.Data[e.Name]
+		if ok && value == nil {
+			return fmt.Errorf("export %q has no value: exportExecutions or exportDataMappings make it null; give it a value, or take it out of spec.exports", e.Name)
+		}
+		if !ok {
 			return fmt.Errorf("data export is not defined: %q; export it in the blueprint or by exportDataMappings", e.Name)
 		}
 	}

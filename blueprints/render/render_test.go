@@ -38,7 +38,8 @@ func target(name, kind string) Target {
 
 func given() *Imports {
 	return &Imports{
-		Data:        map[string]any{"port": int64(80), "name": "shop", "extra": "legal"},
+		Data:        map[string]any{"port": int64(80), "name": "shop", "extra": "legal", "none": nil},
+		Empty:       map[string]string{"none": `spec.imports.data[3] (import "none"): ConfigMap ns/c: key "k"`},
 		Targets:     map[string]Target{"cluster": target("original", cluster), "other": target("odd", "example.com/x")},
 		TargetLists: map[string][]Target{"list": {target("l0", cluster), target("l1", cluster)}},
 		TargetMaps:  map[string]map[string]Target{"map": {"blue": target("mb", cluster)}},
@@ -66,6 +67,7 @@ func TestSatisfy(t *testing.T) {
 		{"mapping sees targets", `[{name: x, schema: {}}]`, `x: (( cluster.metadata.name map.blue.spec.type ))`, map[string]any{"x": "original" + cluster}},
 		{"conditional with value", `[{name: port, required: false, schema: {}, imports: [{name: name, schema: {}}]}]`, ``, map[string]any{"port": int64(80), "name": "shop"}},
 		{"conditional without value", `[{name: x, required: false, schema: {}, imports: [{name: missing, schema: {}}]}]`, ``, map[string]any{}},
+		{"null is no value", `[{name: none, required: false, default: {value: x}, schema: {type: string}}, {name: other, required: false, schema: {}}]`, `other: (( ~ ))`, map[string]any{"none": "x"}},
 		{"conditional after default", `[{name: x, required: false, default: {value: 1}, schema: {}, imports: [{name: name, schema: {}}]}]`, ``, map[string]any{"x": int64(1), "name": "shop"}},
 	}
 	for _, tt := range tests {
@@ -97,6 +99,9 @@ imports:
 func TestSatisfyRefuses(t *testing.T) {
 	tests := []struct{ name, imports, mappings, reason, want string }{
 		{"missing", `[{name: x, schema: {}}]`, ``, ReasonImportNotFound, `needs import "x" of type data; add it`},
+		{"null", `[{name: none, schema: {type: [string, "null"]}}]`, ``, ReasonImportNotFound,
+			`spec.imports.data[3] (import "none"): ConfigMap ns/c: key "k" has no value, and the blueprint needs import "none"; give it one, or make the import optional`},
+		{"mapping that gives null", `[{name: x, schema: {}}]`, `x: (( none ))`, ReasonImportNotFound, `importDataMappings.x has no value`},
 		{"default on required", `[{name: x, default: {value: 1}, schema: {}}]`, ``, ReasonImportNotFound, "counts only with required: false"},
 		{"missing target", `[{name: x, targetType: a}]`, ``, ReasonImportNotFound, `needs import "x" of type target`},
 		{"wrong kind", `[{name: cluster, schema: {}}]`, ``, ReasonImportNotFound, "gives it as type target"},
@@ -232,7 +237,12 @@ func TestDeployItemsRefuse(t *testing.T) {
 		{"unknown dependency", `[{name: a, type: t, dependsOn: [b]}]`, `depends on "b", which does not exist`},
 		{"cycle", `[{name: a, type: t, dependsOn: [b]}, {name: b, type: t, dependsOn: [a]}]`, `cycle found in dependencies: a → b → a`},
 		{"itself", `[{name: a, type: t, dependsOn: [a]}]`, `cycle found in dependencies: a → a`},
-		{"wrong type", `[{name: 5, type: t}]`, "a value of type number is in field deployItems.name"},
+		{"wrong type", `[{name: 5, type: t}]`, "deploy item (deployItems[0]): a value of type number is in field name"},
+		{"wrong type of an item", `[{name: a}, {name: b, dependsOn: c}]`,
+			`deploy item "b" (deployItems[1]): a value of type string is in field dependsOn, which must be of type []string`},
+		{"no config", `[{name: a, type: t}]`, `deploy item "a" has no config; give it one, for type t`},
+		{"null as config", `[{name: a, type: t, config: null}]`, `deploy item "a" has no config`},
+		{"long name", `[{name: {{ repeat 64 "i" }}, type: t, config: {}}]`, "its name is not a valid label value: must be no more than 63 "},
 		{"no value", `[{name: "{{ .imports.missing }}", type: t}]`, "<no value>"},
 	}
 	for _, tt := range tests {
@@ -434,6 +444,19 @@ exportExecutions:
 	assert.NoError(t, exports.Check(v1alpha1.InstallationExports{Data: []v1alpha1.DataExport{{Name: "upper"}}, Targets: []v1alpha1.TargetExport{{Name: "new"}}}))
 	assert.ErrorContains(t, exports.Check(v1alpha1.InstallationExports{Data: []v1alpha1.DataExport{{Name: "missing"}}}), "data export is not defined")
 	assert.ErrorContains(t, exports.Check(v1alpha1.InstallationExports{Targets: []v1alpha1.TargetExport{{Name: "url"}}}), "target export is not defined")
+}
+
+func TestAnExportThatIsNullHasNoValue(t *testing.T) {
+	env := environment(t, "exports: [{name: zone, schema: {type: string}}]\nexportExecutions: [{name: e, type: GoTemplate, template: 'exports: {zone: null}'}]")
+	inputs := exportInputs()
+	inputs.Mappings = mappings(t, "mapped: (( exports.zone ))")
+	exports, _, err := Exports(context.Background(), env, values(t), inputs, nil)
+	require.NoError(t, err)
+	assert.NoError(t, exports.Check(v1alpha1.InstallationExports{}))
+	for _, name := range []string{"zone", "mapped"} {
+		err := exports.Check(v1alpha1.InstallationExports{Data: []v1alpha1.DataExport{{Name: name}}})
+		assert.ErrorContains(t, err, `export "`+name+`" has no value: exportExecutions or exportDataMappings make it null`)
+	}
 }
 
 func TestExportsRefuse(t *testing.T) {

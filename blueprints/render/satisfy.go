@@ -4,6 +4,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -87,9 +88,16 @@ func (s *satisfier) one(d *model.ImportDefinition) (bool, error) {
 }
 
 func (s *satisfier) data(d *model.ImportDefinition) (bool, error) {
-	value, ok := s.mapped[d.Name]
-	if !ok {
-		value, ok = s.given.Data[d.Name]
+	value, isGiven := s.mapped[d.Name]
+	empty := "importDataMappings." + d.Name
+	if !isGiven {
+		value, isGiven = s.given.Data[d.Name]
+		empty = cmp.Or(s.given.Empty[d.Name], fmt.Sprintf("import %q", d.Name))
+	}
+	ok := value != nil
+	if isGiven && !ok && d.IsRequired() {
+		return false, &Error{Reason: ReasonImportNotFound, Name: d.Name, Err: fmt.Errorf(
+			"%s has no value, and the blueprint needs import %q; give it one, or make the import optional with required: false", empty, d.Name)}
 	}
 	if !ok && !d.IsRequired() && len(d.Default.Value.RawMessage) > 0 {
 		ok = true
@@ -97,7 +105,7 @@ func (s *satisfier) data(d *model.ImportDefinition) (bool, error) {
 			return false, &Error{Reason: ReasonImportNotSatisfied, Name: d.Name, Err: fmt.Errorf("default of import %q %w", d.Name, err)}
 		}
 	}
-	if !ok {
+	if !ok || value == nil {
 		return false, nil
 	}
 	s.values.Data[d.Name] = value

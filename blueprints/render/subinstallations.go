@@ -24,9 +24,17 @@ func Subinstallations(ctx context.Context, env *Environment, values *Values, pre
 	x := execution{env: env, field: "subinstallationExecutions", previous: previous, rejectNoValue: true}
 	var templates []model.InstallationTemplate
 	stored, err := x.run(ctx, env.Blueprint.SubinstallationExecutions, func() map[string]any { return env.bindings(values) }, func(made json.RawMessage) error {
-		var out subinstallationsMade
-		err := x.read(made, &out)
-		templates = append(templates, out.Subinstallations...)
+		var out struct {
+			Subinstallations []json.RawMessage `json:"subinstallations"`
+		}
+		if err := decode(made, &out); err != nil {
+			return err
+		}
+		written, err := decodeEach[model.InstallationTemplate](out.Subinstallations, "sub-installation", "subinstallations")
+		templates = append(templates, written...)
+		if err == nil {
+			err = x.noteMade(made, &subinstallationsMade{})
+		}
 		return err
 	})
 	if err != nil {

@@ -27,8 +27,10 @@ func (t Target) targetType() string {
 
 // Imports are values by import name. Data is JSON-like: maps with string keys, slices, strings, numbers, booleans, nil.
 type Imports struct {
-	// Data imports.
+	// Data imports. One that is nil has no value.
 	Data map[string]any
+	// Empty says of data imports without value where that should be.
+	Empty map[string]string
 	// Targets are single targets.
 	Targets map[string]Target
 	// TargetLists are lists of targets in their order.
@@ -39,7 +41,7 @@ type Imports struct {
 
 // NewImports returns imports without values.
 func NewImports() Imports {
-	return Imports{Data: map[string]any{}, Targets: map[string]Target{}, TargetLists: map[string][]Target{},
+	return Imports{Data: map[string]any{}, Empty: map[string]string{}, Targets: map[string]Target{}, TargetLists: map[string][]Target{},
 		TargetMaps: map[string]map[string]Target{}}
 }
 
@@ -100,7 +102,7 @@ func (v *Values) Template() map[string]any {
 }
 
 // DataImports returns the data imports that the blueprint declares, with the values that import executions gave them. These are
-// published to sub-installations.
+// published to sub-installations; what import executions made null is none.
 func (v *Values) DataImports(b *model.Blueprint) map[string]any {
 	out := maps.Clone(v.Data)
 	if out == nil {
@@ -111,6 +113,7 @@ func (v *Values) DataImports(b *model.Blueprint) map[string]any {
 			out[d.Name] = value
 		}
 	}
+	maps.DeleteFunc(out, func(_ string, value any) bool { return value == nil })
 	return out
 }
 

@@ -4,7 +4,10 @@
 package templating
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
+	"regexp"
 	"strings"
 	"sync"
 	gotemplate "text/template"
@@ -17,6 +20,25 @@ import (
 
 // outsideWorld are functions of Sprig that look outside the blueprint.
 var outsideWorld = []string{"env", "expandenv", "getHostByName"}
+
+// gone says what takes the place of functions that templates of the existing system had once.
+var gone = map[string]string{"resolve": `is gone; use getResourceContent "cd://resources/…"`}
+
+// CureOf says what to do about a function that templates do not have.
+func CureOf(function string) string {
+	return cmp.Or(gone[function], "does not exist in templates of blueprints; check its spelling")
+}
+
+var undefined = regexp.MustCompile(`(?:function "(\w+)" not defined|unknown function '(\w+)')`)
+
+// withCure adds to the message of an engine what to do about a function that is gone.
+func withCure(err error) error {
+	match := undefined.FindStringSubmatch(err.Error())
+	if match == nil || gone[match[1]+match[2]] == "" {
+		return err
+	}
+	return fmt.Errorf("%w: %s %s", err, match[1]+match[2], gone[match[1]+match[2]])
+}
 
 func set(names string) map[string]bool {
 	out := map[string]bool{}

@@ -75,6 +75,12 @@ type goRun struct {
 	missing   []place
 	// includes counts those that have not ended.
 	includes int
+	// isValue says that what is written next is no text of a template.
+	isValue bool
+	// literal are the lines of included files that have texts of templates only, without spaces around.
+	literal map[string]bool
+	// shown is the output without values.
+	shown string
 }
 
 func (r *goRun) render() (string, error) {
@@ -113,19 +119,26 @@ func (r *goRun) functionsOf(source string) gotemplate.FuncMap {
 func (r *goRun) run(name, source string, data any) (string, error) {
 	parsed, err := gotemplate.New(name).Option("missingkey=zero").Funcs(r.functionsOf(source)).Parse(source)
 	if err != nil {
-		return "", &located{name: name, source: source, err: err}
+		return "", &located{name: name, source: source, err: withCure(err)}
 	}
 	r.instrument(parsed, source)
-	out := &limitedWriter{}
+	out := &limitedWriter{run: r}
 	if err := parsed.Execute(out, data); err != nil {
 		return "", &located{name: name, source: source, err: err}
+	}
+	r.shown = out.shown.String()
+	if r.includes > 0 {
+		r.keepLiteral(out.text.String(), r.shown)
 	}
 	return out.text.String(), nil
 }
 
-// limitedWriter collects the output up to its limit.
+// limitedWriter collects the output up to its limit, and once more what of it errors may show.
 type limitedWriter struct {
-	text strings.Builder
+	run         *goRun
+	text, shown strings.Builder
+	// inLine says that the last line has more than spaces.
+	inLine bool
 }
 
 var _ io.Writer = (*limitedWriter)(nil)
@@ -134,5 +147,12 @@ func (w *limitedWriter) Write(p []byte) (int, error) {
 	if w.text.Len()+len(p) > maxOutput {
 		return 0, errOutput
 	}
+	shown := string(p)
+	if w.run.isValue {
+		shown, w.run.isValue = w.run.withoutValues(shown, w.inLine), false
+	}
+	w.shown.WriteString(shown)
+	tail := shown[strings.LastIndexByte(shown, '\n')+1:]
+	w.inLine = w.inLine && len(tail) == len(shown) || strings.TrimSpace(tail) != ""
 	return w.text.Write(p)
 }

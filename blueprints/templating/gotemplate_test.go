@@ -293,6 +293,58 @@ func TestErrorOfOutputHidesValues(t *testing.T) {
 	assert.Contains(t, err.Error(), "key: …")
 }
 
+const brokenOutput = `deployItems:
+- name: good
+  config: {}
+- name: broken-item
+  config:
+    kind: ProviderConfiguration
+    replicas {{ .imports.size }} of {{ .imports.token }}
+    all: {{ include "lib.tpl" .imports | nindent 6 }}
+  more: {{ toYaml .imports | nindent 4 }}
+- name: last
+`
+
+func brokenInput() Input {
+	return Input{Source: brokenOutput, Files: files("lib.tpl", "literal: text\nsecret: {{ .token }}"), Values: map[string]any{
+		"imports": map[string]any{"size": "3", "token": "tiger"},
+	}}
+}
+
+func TestErrorOfOutputNamesTheItemAndShowsTheTemplate(t *testing.T) {
+	_, err := render(t, brokenInput())
+	require.ErrorContains(t, err, `deploy item "broken-item" (deployItems[1]): the output is not YAML`)
+	assert.ErrorContains(t, err, ">    7:     replicas … of …\n")
+	assert.ErrorContains(t, err, "       literal: text\n")
+	assert.ErrorContains(t, err, "       secret: …\n")
+	assert.ErrorContains(t, err, "    size: …")
+	assert.NotContains(t, err.Error(), "tiger")
+}
+
+func TestErrorOfOutputIsNotMaskedForWhoGaveTheValues(t *testing.T) {
+	in := brokenInput()
+	in.Unmasked = true
+	_, err := render(t, in)
+	assert.ErrorContains(t, err, ">    7:     replicas 3 of tiger\n")
+}
+
+func TestTheItemOfALine(t *testing.T) {
+	const text = "state: {a: 1}\nsubinstallations:\n- kind: x\n  name: first\n  list:\n  - name: no\n-  name: \"second\"\ndeployItems:\n  - a: b\n  - {name: flow}\nstate: {}\n"
+	for line, want := range map[int]string{
+		1: "", 2: "", 3: `sub-installation "first" (subinstallations[0])`, 6: `sub-installation "first" (subinstallations[0])`,
+		7: `sub-installation (subinstallations[1])`, 9: "deploy item (deployItems[0])", 10: "deploy item (deployItems[1])", 11: "",
+	} {
+		assert.Equal(t, want, elementAt(text, line), line)
+	}
+}
+
+func TestAFunctionThatIsGoneNamesWhatTookItsPlace(t *testing.T) {
+	_, err := render(t, Input{Source: `a: {{ resolve .cd }}`})
+	require.ErrorContains(t, err, `resolve is gone; use getResourceContent "cd://resources/…"`)
+	_, err = spiff(Input{Source: `a: (( resolve("x") ))`})
+	require.ErrorContains(t, err, `resolve is gone; use getResourceContent "cd://resources/…"`)
+}
+
 func TestForNamesTheLanguages(t *testing.T) {
 	_, err := For("Jinja")
 	assert.ErrorContains(t, err, `template type "Jinja" is unknown; use GoTemplate or Spiff`)

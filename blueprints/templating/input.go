@@ -21,7 +21,7 @@ const (
 
 // Executor runs templates of one language.
 type Executor interface {
-	// Execute renders the template of the input. Errors are of type *Error and never contain values of the bindings.
+	// Execute renders the template of the input. Errors are of type *Error and contain values of the bindings only where the input says so.
 	Execute(ctx context.Context, in Input) (Output, error)
 }
 
@@ -59,6 +59,8 @@ type Input struct {
 	Clusters Clusters
 	// RejectNoValue fails when a GoTemplate printed a missing value.
 	RejectNoValue bool
+	// Unmasked lets errors show values, to a person who has given them.
+	Unmasked bool
 }
 
 // Output is what a template produced.

@@ -20,8 +20,9 @@ type place struct {
 	expression string
 }
 
-// print notes missing values and returns what to print.
+// print notes missing values, and that the next thing to be written is one; it returns what to print.
 func (r *goRun) print(place int, value any) any {
+	r.isValue = true
 	if value == nil {
 		r.missing = append(r.missing, r.places[place])
 	}

@@ -79,6 +79,9 @@ var openBindings = set("cd components blueprint blueprintDef componentDescriptor
 // mask replaces what the inputs hold in the message of an error, also quoted, escaped and encoded. An error that shows nothing of them keeps its
 // chain.
 func mask(err error, in Input) error {
+	if in.Unmasked {
+		return err
+	}
 	if shown := masked(err.Error(), in); shown != err.Error() {
 		return errors.New(shown)
 	}

@@ -77,7 +77,7 @@ func parseSpiff(in Input) (spiffyaml.Node, error) {
 // spiffError shortens the library's report, which repeats itself for each expression that depends on a failed one.
 func spiffError(err error) error {
 	message := strings.ReplaceAll(err.Error(), sourceName, "template")
-	return errors.New(beginning.Of(message, 4096))
+	return withCure(errors.New(beginning.Of(message, 4096)))
 }
 
 func spiffOutput(result spiffyaml.Node) (Output, error) {

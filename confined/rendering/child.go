@@ -56,7 +56,7 @@ func (w *work) do(ctx context.Context, parent *confined.Parent) (any, error) {
 			return nil, err
 		}
 		parent.Begin("template " + w.Single.Name)
-		return engine.Execute(ctx, templating.Input{Name: w.Single.Name, Source: w.Single.Source, Values: w.Single.Values, RejectNoValue: w.Single.RejectNoValue})
+		return engine.Execute(ctx, templating.Input{Name: w.Single.Name, Source: w.Single.Source, Values: w.Single.Values, RejectNoValue: w.Single.RejectNoValue, Unmasked: w.Unmasked})
 	}
 	return nil, fmt.Errorf("operation %q is unknown", w.Operation)
 }
@@ -79,7 +79,7 @@ func (w *work) plan(ctx context.Context, env *render.Environment) (*Plan, error)
 func (w *work) environment(parent *confined.Parent) *render.Environment {
 	env := &render.Environment{
 		Blueprint: w.Blueprint, Namespace: w.Namespace, ComponentDescriptor: w.ComponentDescriptor, Components: w.Components,
-		BlueprintDefinition: w.BlueprintDefinition, ComponentDescriptorDefinition: w.ComponentDescriptorDefinition, Begin: parent.Begin,
+		BlueprintDefinition: w.BlueprintDefinition, ComponentDescriptorDefinition: w.ComponentDescriptorDefinition, Unmasked: w.Unmasked, Begin: parent.Begin,
 	}
 	r := remote{parent: parent}
 	if w.HasFiles {

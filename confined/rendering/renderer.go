@@ -100,7 +100,7 @@ func (r *Renderer) Validate(ctx context.Context, options schema.Options, raw []b
 func (r *Renderer) Execute(ctx context.Context, language string, in templating.Input) (templating.Output, error) {
 	var out templating.Output
 	single := &single{Language: language, Name: in.Name, Source: in.Source, Values: in.Values, RejectNoValue: in.RejectNoValue}
-	err := r.run(ctx, &render.Environment{Blueprint: &model.Blueprint{}}, &work{Operation: execute, Single: single}, &out)
+	err := r.run(ctx, &render.Environment{Blueprint: &model.Blueprint{}, Unmasked: in.Unmasked}, &work{Operation: execute, Single: single}, &out)
 	return out, err
 }
 

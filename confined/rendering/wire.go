@@ -48,6 +48,7 @@ type work struct {
 	ComponentDescriptorDefinition any
 
 	// Capabilities that the parent has.
+	Unmasked                                                                        bool
 	HasFiles, HasResources, HasClosure, HasClusters, HasSchemas, HasSchemaResources bool
 
 	Given    *render.Imports
@@ -79,7 +80,7 @@ func (w *work) describe(env *render.Environment) {
 	w.ComponentDescriptor, w.Components = env.ComponentDescriptor, env.Components
 	w.BlueprintDefinition, w.ComponentDescriptorDefinition = env.BlueprintDefinition, env.ComponentDescriptorDefinition
 	w.HasFiles, w.HasResources, w.HasClosure, w.HasClusters = env.Files != nil, env.Resources != nil, env.Closure != nil, env.Clusters != nil
-	w.HasSchemas = env.Schemas != nil
+	w.HasSchemas, w.Unmasked = env.Schemas != nil, env.Unmasked
 	w.HasSchemaResources = w.HasSchemas && env.Schemas.Resource() != nil
 }
 

@@ -175,7 +175,7 @@ func (w *goWalk) argument(n parse.Node) {
 		w.argument(t.Node)
 	case *parse.IdentifierNode:
 		if !functionExists(w.checker, t.Ident) {
-			w.report(n, "the function %q does not exist in templates of blueprints; check its spelling", t.Ident)
+			w.report(n, "the function %q %s", t.Ident, templating.CureOf(t.Ident))
 		}
 	}
 }

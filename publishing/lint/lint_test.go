@@ -74,6 +74,7 @@ func TestFindings(t *testing.T) {
 		"template is not a text": {tree(head + "deployExecutions:\n- {name: a, type: GoTemplate, template: {a: b}}\n"), nil, Error, "a GoTemplate is a text"},
 		"syntax of GoTemplate":   {tree(deploy, "deploy.yaml", "a: b\n{{ if }}\n"), nil, Error, "deploy.yaml:2: the template cannot be parsed: missing value for if"},
 		"syntax in place":        {tree(inPlace("GoTemplate", "a: b\n{{ end }}\n")), nil, Error, "blueprint.yaml:8: deployExecutions[0].template: the template cannot be parsed"},
+		"gone function":          {tree(deploy, "deploy.yaml", "a: {{ resolve .cd }}"), nil, Error, `deploy.yaml:1: the function "resolve" is gone; use getResourceContent`},
 		"unknown function":       {tree(deploy, "deploy.yaml", "a: {{ list 1 |\n  quoted }}"), nil, Error, "deploy.yaml:2: the function \"quoted\" does not exist"},
 		"function that is away":  {tree(deploy, "deploy.yaml", "{{ with env \"HOME\" }}{{ end }}"), nil, Error, "deploy.yaml:1: the function \"env\""},
 		"missing include":        {tree(deploy, "deploy.yaml", "\n{{ include \"lib.tpl\" . }}"), nil, Error, "deploy.yaml:2: file \"lib.tpl\" is not in the blueprint"},

@@ -136,7 +136,7 @@ func (n *node) render(ctx context.Context) (*rendered, error) {
 // environment is what the templates of an Installation see.
 func environment(blueprint *model.Blueprint, files fs.FS, found *view.Component, namespace string) (*render.Environment, error) {
 	env := &render.Environment{
-		Blueprint: blueprint, Files: files, Namespace: namespace, BlueprintDefinition: map[string]any{},
+		Blueprint: blueprint, Files: files, Namespace: namespace, BlueprintDefinition: map[string]any{}, Unmasked: true,
 		Schemas: schema.New(schema.Options{LocalTypes: blueprint.LocalTypes, Blueprint: files}),
 	}
 	if found == nil {

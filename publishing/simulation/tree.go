@@ -183,7 +183,7 @@ func (e exporter) run(ctx context.Context, n *node, made *rendered, more map[str
 		"cd": made.env.ComponentDescriptor, "components": made.env.Components,
 	}
 	maps.Copy(bindings, more)
-	output, err := renderer().Execute(ctx, templating.KindGoTemplate, templating.Input{Name: e.Name, Source: e.Template, Values: bindings, RejectNoValue: true})
+	output, err := renderer().Execute(ctx, templating.KindGoTemplate, templating.Input{Name: e.Name, Source: e.Template, Values: bindings, RejectNoValue: true, Unmasked: true})
 	if err == nil {
 		err = foreign.DecodeJSON(output.Document, out)
 	}

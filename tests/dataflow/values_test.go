@@ -119,6 +119,25 @@ func TestANumberThatCannotBeKeptIsRefused(t *testing.T) {
 		`/numbers: key "key" has a whole number of more than 64 bits at ids[1], which would become another number; write it as a text, in quotes`)
 }
 
+func TestAValueThatIsNullCountsAsNone(t *testing.T) {
+	s := newScene(t)
+	s.configMap("settings", map[string]string{"zone": "", "region": "# not set yet\n"})
+	zone := list{object{"name": "zone", "configMapRef": object{"name": "settings", "key": "zone"}}}
+	optional := list{object{"name": "zone", "type": "data", "required": false, "default": object{"value": "north"}, "schema": object{}}}
+	s.install("optional", echo(optional, zone))
+	s.succeeded("optional")
+	assert.JSONEq(t, `{"zone":"north"}`, s.value("out"))
+
+	s.install("required", echo(dataImports("zone"), zone))
+	assert.Contains(t, s.failed("required").Message, `spec.imports.data[0] (import "zone"): ConfigMap `+s.Namespace+`/settings: key "zone" has no value`)
+
+	exported := echo(list{}, list{})
+	exported["blueprint"] = inline(object{"exports": dataExports("out"), "exportExecutions": goTemplate("exports: {out: null}")})
+	exported["exports"] = object{"data": list{object{"name": "out", "dataRef": "none"}}}
+	s.install("null-export", exported)
+	assert.Contains(t, s.failed("null-export").Message, `export "out" has no value`)
+}
+
 func TestB602RenameDataObjectsAndDeployItem(t *testing.T) {
 	s := newScene(t)
 	s.Target("cluster")

@@ -62,7 +62,9 @@ func (c *Collector) Collect(ctx context.Context, inst *v1alpha1.Installation) (*
 		if found.err != nil {
 			return nil, fmt.Errorf("spec.imports.data[%d] (import %q): %w", i, definition.Name, found.err)
 		}
-		imports.Values.Data[definition.Name] = found.value
+		if imports.Values.Data[definition.Name] = found.value; found.value == nil {
+			imports.Values.Empty[definition.Name] = fmt.Sprintf("spec.imports.data[%d] (import %q): %s", i, definition.Name, read.sourceOf(definition))
+		}
 		if own, err := read.deploys(ctx, found.labels); err != nil {
 			return nil, err
 		} else if own {
@@ -96,6 +98,14 @@ func (r *reading) dataImport(ctx context.Context, i int, contents *live) importe
 		err = contents.held.Hold(value)
 	}
 	return imported{value, object.Labels, err}
+}
+
+// sourceOf names the object, and the key, that a data import comes from.
+func (r *reading) sourceOf(definition *v1alpha1.DataImport) string {
+	if at, key, ok := placeOf(definition); ok {
+		return fmt.Sprintf("%s %s/%s: key %q", at.kind, r.inst.Namespace, at.name, key)
+	}
+	return fmt.Sprintf("DataObject %s", r.keyOf(definition.DataRef))
 }
 
 func valueOf(object *v1alpha1.DataObject) (any, error) {
