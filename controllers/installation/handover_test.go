@@ -192,3 +192,26 @@ func TestADeletionInTheForegroundEndsTheJobThatRuns(t *testing.T) {
 	assert.Equal(t, root.Status.JobID, below.Status.JobID)
 	s.quiet()
 }
+
+func TestADeletionSaysWhichJobItWaitsFor(t *testing.T) {
+	s := newStage(t)
+	s.create(fixture.Following(s.leaf("leaf", "a")))
+	execution := s.execution("leaf", "")
+	editStatus(s, execution, func(execution *v1alpha1.Execution) {
+		execution.Status.JobID, execution.Status.Phase = givenJob(execution), v1alpha1.PhaseProgressing
+		execution.Status.ObservedGeneration = execution.Generation
+		kit.Progress(execution, kit.ReasonWaiting, "deploy item slow: ConfigMap default/waits is not ready")
+	})
+	leaf := s.installation("leaf", func(inst *v1alpha1.Installation) bool { return kit.CauseOf(inst).Message != "" })
+	require.NoError(t, s.client.Delete(s.ctx, leaf))
+	leaf = s.installation("leaf", func(inst *v1alpha1.Installation) bool {
+		return conditions.GetReason(inst, meta.ReadyCondition) == reasonAwaitsJob
+	})
+	assert.Equal(t, "deletion waits for the running job "+execution.Status.JobID+"; annotate landscaper.gardener.cloud/operation=interrupt to end it: "+
+		"deploy item slow: ConfigMap default/waits is not ready", conditions.GetMessage(leaf, meta.ReadyCondition))
+	s.quiet()
+
+	s.finish(execution, v1alpha1.PhaseSucceeded)
+	s.installation("leaf", func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseDeleting })
+	s.quiet()
+}
