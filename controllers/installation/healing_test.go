@@ -11,6 +11,7 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -116,4 +117,67 @@ func TestF09SuspensionLeavesReadyAsItIs(t *testing.T) {
 			assert.Equal(t, c.want, conditions.GetReason(inst, meta.ReadyCondition))
 		})
 	}
+}
+
+// over returns an Installation that follows changes and imports a number from a ConfigMap, with what its blueprint makes of it.
+func (s *stage) over(name string, blueprint object) (*v1alpha1.Installation, *corev1.ConfigMap) {
+	config := &corev1.ConfigMap{ObjectMeta: s.named(name), Data: map[string]string{"size": "many"}}
+	inst := fixture.Following(&v1alpha1.Installation{ObjectMeta: s.named(name)})
+	inst.Spec.Blueprint = fixture.InlineBlueprint(blueprint)
+	inst.Spec.Imports.Data = []v1alpha1.DataImport{{Name: "size", ConfigMapRef: &v1alpha1.LocalConfigMapReference{Name: name, Key: "size"}}}
+	return inst, config
+}
+
+func TestAJobThatFailedOverAValueRunsAgainWhenThatChanges(t *testing.T) {
+	number := []any{object{"name": "size", "schema": object{"type": "integer"}}}
+	anything := []any{object{"name": "size", "schema": object{}}}
+	for name, blueprint := range map[string]object{
+		"a schema":   {"imports": number},
+		"a template": {"imports": anything, "deployExecutions": []any{object{"name": "default", "type": "GoTemplate", "template": `{{ if eq (toString .imports.size) "many" }}{{ fail "no number" }}{{ end }}deployItems: []`}}},
+		"a schema of a sub-installation": {"imports": anything, "subinstallations": []any{object{
+			"name": "child", "imports": object{"data": []any{object{"name": "size", "dataRef": "size"}}},
+			"blueprint": object{"filesystem": object{"blueprint.yaml": fixture.JSONOf(object{
+				"apiVersion": "landscaper.gardener.cloud/v1alpha1", "kind": "Blueprint", "imports": number,
+			})}},
+		}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			inst, config := s.over("sized", blueprint)
+			s.create(config, inst)
+			failed := s.ended("sized", "", v1alpha1.PhaseFailed)
+			assert.True(t, conditions.IsStalled(failed), "a person has to correct the value")
+			s.quiet()
+			require.Equal(t, failed.Status.JobID, s.installation("sized", always).Status.JobID)
+
+			edit(s, config, func(config *corev1.ConfigMap) { config.Data["size"] = "lots" })
+			if name != "a template" {
+				failed = s.ended("sized", failed.Status.JobID, v1alpha1.PhaseFailed)
+			}
+			edit(s, config, func(config *corev1.ConfigMap) { config.Data["size"] = "3" })
+			s.ended("sized", failed.Status.JobID, v1alpha1.PhaseSucceeded)
+			s.quiet()
+		})
+	}
+}
+
+func TestAnImportThatIsDeletedIsShownWithoutAJob(t *testing.T) {
+	s := newStage(t)
+	inst, config := s.over("sized", object{"imports": []any{object{"name": "size", "schema": object{}}}})
+	s.create(config, inst)
+	done := s.ended("sized", "", v1alpha1.PhaseSucceeded)
+	assert.False(t, conditions.Has(done, jobs.ImportMissingCondition))
+
+	require.NoError(t, s.client.Delete(s.ctx, config))
+	shown := s.installation("sized", func(inst *v1alpha1.Installation) bool { return conditions.IsTrue(inst, jobs.ImportMissingCondition) })
+	assert.Equal(t, jobs.ReasonImportNotFound, conditions.GetReason(shown, jobs.ImportMissingCondition))
+	assert.Contains(t, conditions.GetMessage(shown, jobs.ImportMissingCondition), `(import "size"): ConfigMap `+s.namespace+"/sized not found; create it")
+	assert.True(t, conditions.IsReady(shown), "what is deployed stays")
+	s.quiet()
+
+	config.ResourceVersion = ""
+	s.create(config)
+	back := s.installation("sized", func(inst *v1alpha1.Installation) bool { return !conditions.Has(inst, jobs.ImportMissingCondition) })
+	s.quiet()
+	assert.Equal(t, done.Status.JobID, back.Status.JobID)
 }

@@ -43,6 +43,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 
 // furnish makes the parts that the steps work with. Metadata reads Secrets from the cache of metadata; Client would ask the API server.
 func (r *Reconciler) furnish(metadata client.Reader) {
+	r.Inputs.Metadata = metadata
 	r.related = &relations.Finder{Reader: r.Client, Live: r.Live}
 	r.writer = &writing.Writer{
 		Client: r.Client, Live: r.Live, Recorder: r.Recorder, Related: r.related, Written: &r.installations, Restored: kit.NewRestorations(),

@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
@@ -70,6 +72,9 @@ func (r *Reconciler) trigger(ctx context.Context, s *reconciliation) (string, er
 	if unknown != nil {
 		return "", unknown
 	}
+	if err := r.showMissingImport(ctx, s); err != nil {
+		return "", err
+	}
 	if shown, err := r.showLoss(ctx, s); err != nil || shown {
 		return "", err
 	}
@@ -98,9 +103,8 @@ func (r *Reconciler) asks(ctx context.Context, s *reconciliation, cause jobs.Cau
 		return jobs.ReasonIf(s.dueByClock(), s.clockReason()), nil
 	case jobs.NewSpec:
 		return fmt.Sprintf("generation %d is new", inst.Generation), nil
-	case jobs.ArrivedImports:
-		arrived, err := r.Inputs.ImportsArrived(ctx, inst)
-		return jobs.ReasonIf(arrived, "the imports that were missing are there"), err
+	case jobs.HealedImports:
+		return r.healedImports(ctx, inst)
 	case jobs.OtherContext:
 		return r.changedContext(ctx, inst)
 	}
@@ -205,6 +209,7 @@ func (s *reconciliation) start(id, reason string) {
 	}
 	conditions.Delete(s.Inst, meta.StalledCondition)
 	conditions.Delete(s.Inst, jobs.ChangedDuringJobCondition)
+	conditions.Delete(s.Inst, jobs.ImportMissingCondition)
 	kit.Progress(s.Inst, meta.ProgressingReason, "job started: "+reason)
 	s.Started = s.Inst.Status.DeepCopy()
 }
@@ -237,4 +242,37 @@ func (r *Reconciler) changedBelow(ctx context.Context, inst *v1alpha1.Installati
 		}
 	}
 	return "", nil
+}
+
+// healedImports says which change of the imports of a failed root may end its failure, or what failed below it.
+func (r *Reconciler) healedImports(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
+	overValue := jobs.FailedOverValue(inst)
+	if jobs.FailedBelow(inst) {
+		below, err := r.children.CausesBelow(ctx, inst)
+		if err != nil {
+			return "", err
+		}
+		overValue = slices.ContainsFunc(below, jobs.FailedOverValue)
+	}
+	return r.Inputs.HealedImports(ctx, inst, overValue)
+}
+
+// showMissingImport shows that something which the last job of a root imported was deleted since: the next job will fail. What is deployed stays Ready.
+func (r *Reconciler) showMissingImport(ctx context.Context, s *reconciliation) error {
+	known, missing := conditions.GetMessage(s.Inst, jobs.ImportMissingCondition), ""
+	if s.Inst.IsRoot() && s.Inst.Status.Phase == v1alpha1.PhaseSucceeded {
+		var err error
+		if missing, err = r.Inputs.MissingImport(ctx, s.Inst, known); err != nil {
+			return err
+		}
+	}
+	if missing == "" {
+		conditions.Delete(s.Inst, jobs.ImportMissingCondition)
+		return nil
+	}
+	if known == "" {
+		r.Recorder.Event(s.Inst, corev1.EventTypeWarning, jobs.ReasonImportNotFound, kit.Message(missing))
+	}
+	conditions.MarkTrue(s.Inst, jobs.ImportMissingCondition, jobs.ReasonImportNotFound, "%s", missing)
+	return nil
 }

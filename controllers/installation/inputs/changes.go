@@ -86,17 +86,43 @@ func reasonOf(err error) string {
 	return reason
 }
 
-// ImportsArrived reports whether the last job failed because of a missing import and now nothing is missing.
-func (r *Reader) ImportsArrived(ctx context.Context, inst *v1alpha1.Installation) (bool, error) {
+// HealedImports says which change of what an Installation imports may end the failure of its last job: what was missing is there, or, of a job that failed
+// over a value, the content is other than what the job read. "" is none.
+func (r *Reader) HealedImports(ctx context.Context, inst *v1alpha1.Installation, overValue bool) (string, error) {
 	last := inst.Status.LastError
-	if inst.Status.Phase != v1alpha1.PhaseFailed || last == nil || last.Operation != jobs.ImportOperation || last.Reason != jobs.ReasonImportNotFound {
-		return false, nil
+	missed := last != nil && last.Operation == jobs.ImportOperation && last.Reason == jobs.ReasonImportNotFound
+	if inst.Status.Phase != v1alpha1.PhaseFailed || !missed && (!overValue || inst.Status.ImportsHash == "") {
+		return "", nil
 	}
-	_, err := r.collector().Collect(ctx, inst)
-	if imports.IsUnread(err) {
-		return false, UnreadSource{err}
+	found, err := r.collector().Collect(ctx, inst)
+	switch {
+	case imports.IsUnread(err):
+		return "", UnreadSource{err}
+	case err != nil:
+		return "", nil
+	case missed:
+		return "the imports that were missing are there", nil
 	}
-	return err == nil, nil
+	return jobs.ReasonIf(found.Hash() != inst.Status.ImportsHash, "the content of an import changed, and the last job failed over it"), nil
+}
+
+// MissingImport says which object that an Installation imports does not exist; "" when all do. known is what it said before.
+func (r *Reader) MissingImport(ctx context.Context, inst *v1alpha1.Installation, known string) (string, error) {
+	metadata := r.Metadata
+	if metadata == nil {
+		metadata = r.Reader
+	}
+	missing := r.collector().Missing(ctx, metadata, inst)
+	switch {
+	case missing == nil:
+		return "", nil
+	case imports.IsUnread(missing):
+		return "", missing
+	case missing.Error() == known:
+		return known, nil
+	}
+	isThere, err := r.collector().IsOnServer(ctx, missing)
+	return jobs.ReasonIf(err == nil && !isThere, missing.Error()), err
 }
 
 // ChangedImports reports whether the content of an import is another than the last job used, where an annotation asks for it. Imports

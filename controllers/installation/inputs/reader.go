@@ -28,6 +28,8 @@ import (
 type Reader struct {
 	// Reader reads from caches.
 	client.Reader
+	// Metadata reads Secrets and ConfigMaps from the cache of metadata; nil means with Reader.
+	Metadata client.Reader
 	// Live reads from the API server: contents of Secrets and ConfigMaps.
 	Live client.Reader
 	// Artifacts holds the contents of Flux sources.

@@ -9,11 +9,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
@@ -311,6 +313,44 @@ var importable = map[string]func() client.Object{
 	"Secret":     func() client.Object { return &corev1.Secret{} },
 	"ConfigMap":  func() client.Object { return &corev1.ConfigMap{} },
 }
+
+// Missing returns an error about the first import of an Installation whose object does not exist, as the caches say; nil when all do. Secrets and
+// ConfigMaps are looked for in a cache of metadata.
+func (c *Collector) Missing(ctx context.Context, metadata client.Reader, inst *v1alpha1.Installation) error {
+	read := newReading(c.Reader, inst)
+	for i := range inst.Spec.Imports.Data {
+		definition := &inst.Spec.Imports.Data[i]
+		var err error
+		if at, _, ok := placeOf(definition); ok {
+			object, key := &metav1.PartialObjectMetadata{}, client.ObjectKey{Namespace: inst.Namespace, Name: at.name}
+			object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(at.kind))
+			if err = metadata.Get(ctx, key, object); err != nil {
+				err = missing(err, at.kind, key, at.field)
+			}
+		} else {
+			_, err = read.dataObject(ctx, definition.DataRef)
+		}
+		if isMissing(err) {
+			return fmt.Errorf("spec.imports.data[%d] (import %q): %w", i, definition.Name, err)
+		}
+	}
+	for i := range inst.Spec.Imports.Targets {
+		definition := &inst.Spec.Imports.Targets[i]
+		names := append(slices.Sorted(maps.Values(definition.TargetMap)), definition.Targets...)
+		if definition.Target != "" {
+			names = append(names, definition.Target)
+		}
+		for _, name := range names {
+			if _, err := read.target(ctx, name); isMissing(err) {
+				return fmt.Errorf("spec.imports.targets[%d] (import %q): %w", i, definition.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// isMissing reports whether an object is not there, or that cannot be found out.
+func isMissing(err error) bool { return errors.As(err, new(*absent)) || IsUnread(err) }
 
 // IsOnServer reports whether the API server has the object that an import misses, so that the cache, which may be late, will show it.
 func (c *Collector) IsOnServer(ctx context.Context, problem error) (bool, error) {

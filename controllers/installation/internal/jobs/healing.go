@@ -17,6 +17,19 @@ func FailedBelow(inst *v1alpha1.Installation) bool {
 	return inst.Status.Phase == v1alpha1.PhaseFailed && last != nil && last.Reason == ReasonChildrenFailed
 }
 
+// FailedOverValue reports whether the last job of an Installation failed over what its blueprint makes of the imports, as schemas, mappings and templates do:
+// other content may end that.
+func FailedOverValue(inst *v1alpha1.Installation) bool {
+	if inst.Status.Phase != v1alpha1.PhaseFailed || inst.Status.LastError == nil {
+		return false
+	}
+	switch inst.Status.LastError.Operation {
+	case SatisfyOperation, RenderOperation, ExportOperation:
+		return true
+	}
+	return false
+}
+
 // MayHeal reports whether any event of the cluster may start an Installation again: a sub-installation is started by its root alone.
 func MayHeal(inst *v1alpha1.Installation) bool {
 	return inst.IsRoot() && inst.DeletionTimestamp.IsZero() && !inst.Spec.Suspend

@@ -29,6 +29,9 @@ func DeletionJob(inst, parent *v1alpha1.Installation) string {
 // part of them already had the job when these changed. On a root it lasts until the job ends, and another follows.
 const ChangedDuringJobCondition = "ChangedDuringJob"
 
+// ImportMissingCondition is True while something is missing that the last job imported.
+const ImportMissingCondition = "ImportMissing"
+
 const (
 	// ReasonAnotherJob is why an Installation is not ready while another job follows.
 	ReasonAnotherJob = "AnotherJobFollows"
@@ -86,8 +89,8 @@ const (
 	Clock
 	// newSpec: a generation that no job has run for.
 	NewSpec
-	// arrivedImports: what the last job missed is there.
-	ArrivedImports
+	// healedImports: what the last job missed is there, or what it failed over has changed.
+	HealedImports
 	// otherContext: the Context may end the failure of the last job.
 	OtherContext
 	// newSource: a source has other content.
@@ -143,7 +146,7 @@ func ChangesOf(inst *v1alpha1.Installation) []Cause {
 	if inst.Generation != inst.Status.ObservedGeneration {
 		return []Cause{NewSpec}
 	}
-	return []Cause{ArrivedImports, OtherContext, newSource}
+	return []Cause{HealedImports, OtherContext, newSource}
 }
 
 // FollowsChanges reports whether changes start a job by themselves. An operation that is kept in Git means the same.

@@ -64,7 +64,7 @@ func TestCauses(t *testing.T) {
 		"suspended":                      {root(follows, edited, func(inst *v1alpha1.Installation) { inst.Spec.Suspend = true }), nil},
 		"follows nothing":                {root(), append(slices.Clone(always), LostExports, Clock)},
 		"follows nothing, edited":        {root(edited), always},
-		"follows changes":                {root(follows), append(slices.Clone(always), LostExports, Clock, ArrivedImports, OtherContext, newSource)},
+		"follows changes":                {root(follows), append(slices.Clone(always), LostExports, Clock, HealedImports, OtherContext, newSource)},
 		"follows changes, edited":        {root(follows, edited), append(slices.Clone(always), NewSpec)},
 		"an operation in Git, edited":    {root(inGit, edited), append(slices.Clone(always), NewSpec)},
 		"an operation of a person alone": {root(fixture.Operate), append(slices.Clone(always), LostExports, Clock)},
