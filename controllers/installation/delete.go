@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/force"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -131,6 +132,9 @@ func (s *reconciliation) giveWay() error {
 func (r *Reconciler) release(ctx context.Context, s *reconciliation) error {
 	if err := r.writer.PatchMetadata(ctx, s.Draft, kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer}); err != nil {
 		return err
+	}
+	if !force.Requested(s.Inst) {
+		r.writer.AnnounceRelease(ctx, s.Draft, s.took())
 	}
 	r.installations.Released(s.Inst)
 	r.plans.Forget(client.ObjectKeyFromObject(s.Inst))

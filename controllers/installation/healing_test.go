@@ -167,6 +167,7 @@ func TestAnImportThatIsDeletedIsShownWithoutAJob(t *testing.T) {
 	s.create(config, inst)
 	done := s.ended("sized", "", v1alpha1.PhaseSucceeded)
 	assert.False(t, conditions.Has(done, jobs.ImportMissingCondition))
+	assert.Regexp(t, "^Deployed 0 items in [0-9.]+s$", conditions.GetMessage(done, meta.ReadyCondition))
 
 	require.NoError(t, s.client.Delete(s.ctx, config))
 	shown := s.installation("sized", func(inst *v1alpha1.Installation) bool { return conditions.IsTrue(inst, jobs.ImportMissingCondition) })

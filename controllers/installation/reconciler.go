@@ -7,6 +7,7 @@ package installation
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/controller"
@@ -56,6 +57,7 @@ type Reconciler struct {
 
 	installations kit.Consistency
 	executions    kit.Consistency
+	begun         sync.Map
 	related       *relations.Finder
 	writer        *writing.Writer
 	order         *order.Order
@@ -71,6 +73,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Get(ctx, req.NamespacedName, inst); err != nil {
 		r.installations.Forget(req.NamespacedName)
 		r.Backoff.Forget(req.NamespacedName)
+		r.begun.Delete(req.NamespacedName)
 		r.writer.Restored.Reset(req.String())
 		r.plans.Forget(req.NamespacedName)
 		kit.ForgetDurations(ctx, r.Metrics, inst, req.NamespacedName)
@@ -87,7 +90,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	defer func() { r.Metrics.RecordDuration(ctx, inst, started) }()
 
 	s := newReconciliation(inst, started)
-	s.jitter, s.plan.Clusters = r.Jitter, r.Inputs.ClustersFor(inst)
+	s.jitter, s.begun, s.plan.Clusters = r.Jitter, &r.begun, r.Inputs.ClustersFor(inst)
 	defer s.plan.GiveBack()
 	if err := r.takeOver(ctx, s); err != nil {
 		return r.settle(ctx, s, err)

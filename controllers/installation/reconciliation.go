@@ -5,6 +5,7 @@ package installation
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -20,6 +21,8 @@ import (
 type reconciliation struct {
 	*writing.Draft
 	jitter kit.Jitter
+	// begun has by Installation which job this process has begun, and when.
+	begun *sync.Map
 
 	family *children.Family
 	plan   *plan.Plan
@@ -33,10 +36,17 @@ type reconciliation struct {
 	remains *force.Remains
 }
 
+// begunJob is a job and when it has begun.
+type begunJob struct {
+	id string
+	at time.Time
+}
+
 // newReconciliation begins a reconciliation.
 func newReconciliation(inst *v1alpha1.Installation, now time.Time) *reconciliation {
 	alarm := &jobs.Alarm{}
 	return &reconciliation{
+		begun:   &sync.Map{},
 		Draft:   &writing.Draft{Alarm: alarm, Inst: inst, Persisted: inst.Status.DeepCopy(), Now: now},
 		family:  &children.Family{Alarm: alarm, Inst: inst},
 		plan:    &plan.Plan{Alarm: alarm, Inst: inst, Now: now},

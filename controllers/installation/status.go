@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/writing"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/packing"
 )
 
 // recordJob makes a new job durable before anything is created for it, with the children that it is going to make.
@@ -109,7 +111,7 @@ func (s *reconciliation) fail(failure *kit.Failure) {
 		s.recordRevision()
 	}
 	s.announceRetry(failure)
-	s.Outcome = &writing.Outcome{Failure: failure}
+	s.Outcome = &writing.Outcome{Failure: failure, Took: s.took()}
 }
 
 // complete ends the job well.
@@ -119,10 +121,11 @@ func (r *Reconciler) complete(_ context.Context, s *reconciliation) error {
 	} else if s.Inst.Status.SubInstCache != nil {
 		s.Inst.Status.SubInstCache.OrphanedSubs = nil
 	}
-	kit.Succeed(s.Inst, jobs.SucceededMessage, s.Now)
+	kit.Succeed(s.Inst, "", s.Now)
 	s.recordRevision()
+	s.showSuccess()
 	s.forgetCounter(false)
-	s.Outcome = &writing.Outcome{}
+	s.Outcome = &writing.Outcome{Message: conditions.GetMessage(s.Inst, meta.ReadyCondition), Took: s.took()}
 	return nil
 }
 
@@ -166,15 +169,36 @@ func (s *reconciliation) recordRevision() {
 	if replaced {
 		return
 	}
-	took := time.Duration(0)
-	if times := status.TransitionTimes; times != nil && times.TriggerTime != nil {
-		took = max(s.Now.Sub(times.TriggerTime.Time), 0).Round(time.Second)
-	}
 	var metadata map[string]string
 	if revision := status.LastAttemptedRevision; revision != "" {
 		metadata = map[string]string{"revision": revision}
 	}
 	history := meta.History(status.History)
-	history.Upsert(jobs.ContentOf(s.Inst), s.Now, took, string(status.Phase), metadata)
+	history.Upsert(jobs.ContentOf(s.Inst), s.Now, s.took(), string(status.Phase), metadata)
 	status.History = history
+}
+
+// took returns for how long the job that ends has run. Status has whole seconds; the process that has begun the job knows better.
+func (s *reconciliation) took() time.Duration {
+	if begun, ok := s.begun.Load(client.ObjectKeyFromObject(s.Inst)); ok && begun.(begunJob).id == s.Inst.Status.JobID {
+		return s.Now.Sub(begun.(begunJob).at).Round(100 * time.Millisecond)
+	}
+	if times := s.Inst.Status.TransitionTimes; times != nil && times.TriggerTime != nil {
+		return max(s.Now.Sub(times.TriggerTime.Time), 0).Round(time.Second)
+	}
+	return 0
+}
+
+// showSuccess shows what the last job, which has succeeded, has deployed.
+func (s *reconciliation) showSuccess() {
+	items, took := 0, ""
+	if s.family.Execution != nil {
+		if templates, err := packing.Unpack(&s.family.Execution.Spec); err == nil {
+			items = len(templates)
+		}
+	}
+	if history := s.Inst.Status.History; len(history) > 0 && history[0].LastReconciledStatus == string(v1alpha1.PhaseSucceeded) {
+		took = history[0].LastReconciledDuration.Duration.String()
+	}
+	conditions.MarkTrue(s.Inst, meta.ReadyCondition, meta.ReconciliationSucceededReason, "%s", jobs.SucceededMessage(s.Inst, items, took))
 }

@@ -43,7 +43,7 @@ func isFormer(inst *v1alpha1.Installation) bool {
 // showResult shows how the last job ended.
 func showResult(inst *v1alpha1.Installation) {
 	if inst.Status.Phase == v1alpha1.PhaseSucceeded {
-		conditions.MarkTrue(inst, meta.ReadyCondition, meta.ReconciliationSucceededReason, "%s", jobs.SucceededMessage)
+		conditions.MarkTrue(inst, meta.ReadyCondition, meta.ReconciliationSucceededReason, "the last job of Gardener Landscaper succeeded")
 		return
 	}
 	message := jobs.LastMessage(inst.Status.LastError)

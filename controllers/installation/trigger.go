@@ -12,6 +12,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
@@ -188,7 +189,7 @@ func (s *reconciliation) pending(changed bool, reason, message string) {
 func (s *reconciliation) restoreReady() {
 	switch last := s.Inst.Status.LastError; {
 	case s.Inst.Status.Phase == v1alpha1.PhaseSucceeded:
-		conditions.MarkTrue(s.Inst, meta.ReadyCondition, meta.ReconciliationSucceededReason, "%s", jobs.SucceededMessage)
+		s.showSuccess()
 	case last != nil:
 		kit.ShowFailure(s.Inst, jobs.FailureOf(s.Inst))
 	}
@@ -203,6 +204,7 @@ func (s *reconciliation) start(id, reason string) {
 		phase = v1alpha1.PhaseDeleting
 	}
 	kit.Begin(s.Inst, id, phase, s.Now)
+	s.begun.Store(client.ObjectKeyFromObject(s.Inst), begunJob{id, s.Now})
 	s.observe()
 	if s.asked {
 		s.Inst.Status.OperationJobID = id

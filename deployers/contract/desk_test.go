@@ -8,6 +8,9 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -172,4 +175,19 @@ func (d *desk) requireSteady() {
 		d.pass()
 	}
 	require.Empty(d.t, d.writes[before:])
+}
+
+func TestEachJobOfAnItemLeavesALine(t *testing.T) {
+	d := newDesk(t, &scripted{ensure: func(context.Context, *Item) (Outcome, error) { return Outcome{Done: true}, nil }})
+	var lines []string
+	ctx := logr.NewContext(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
+	d.trigger("1")
+	for range 3 {
+		_, err := d.r.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "item"}})
+		require.NoError(t, err)
+	}
+	require.Len(t, lines, 1)
+	for _, part := range []string{`"msg"="job ended"`, `"job"="1"`, `"result"="Succeeded"`, `"reason"="ReconciliationSucceeded"`} {
+		assert.Contains(t, lines[0], part)
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -120,11 +121,22 @@ func (r *reporter) letGo(ctx context.Context, s *scope) error {
 	defer s.job.Close(false)
 	err := r.writes.Fenced(ctx, &s.item, s.job, func(item *v1alpha1.DeployItem) error { return r.writes.Release(ctx, item) })
 	if err == nil {
+		s.log(ctx, "Deleted", "")
 		r.jobs.End(s.job)
 		r.writes.Written.Released(s.item)
 		r.warnOf(s)
 	}
 	return err
+}
+
+// log writes the line that each job leaves.
+func (s *scope) log(ctx context.Context, result, reason string) {
+	revision := ""
+	if sources := s.item.Status.Sources; len(sources) > 0 {
+		revision = sources[0].Revision
+	}
+	ctrl.LoggerFrom(ctx).Info("job ended", "execution", s.item.Labels[v1alpha1.ExecutionManagedByLabel], "job", s.job.ID, "revision", revision,
+		"duration", time.Since(s.job.Began).Round(100*time.Millisecond).String(), "result", result, "reason", reason)
 }
 
 // fail ends the job badly.
@@ -158,6 +170,7 @@ func (r *reporter) finish(ctx context.Context, s *scope, end func(*v1alpha1.Depl
 		return r.writes.Status(ctx, item)
 	})
 	if err == nil {
+		s.log(ctx, string(s.item.Status.Phase), conditions.GetReason(s.item, meta.ReadyCondition))
 		r.jobs.End(s.job)
 		r.jobs.Drop(s.job.Key)
 	}

@@ -30,7 +30,7 @@ func (k *Keeper) deleteChild(ctx context.Context, f *Family, child *v1alpha1.Ins
 	if orphan {
 		change.Annotations[v1alpha1.DeleteIgnoreSuccessorsAnnotation] = &yes
 	}
-	if !f.Inst.DeletionTimestamp.IsZero() && keepsDeployed(f.Inst) {
+	if !f.Inst.DeletionTimestamp.IsZero() && jobs.KeepsDeployed(f.Inst) {
 		change.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] = &yes
 	}
 	before := child.ResourceVersion
@@ -114,7 +114,7 @@ func (k *Keeper) tellExecution(ctx context.Context, f *Family) error {
 	value := "true"
 	before := f.Execution.ResourceVersion
 	change := kit.MetadataChange{Annotations: map[string]*string{}}
-	if keepsDeployed(f.Inst) {
+	if jobs.KeepsDeployed(f.Inst) {
 		change.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] = &value
 	}
 	if kit.IsHeldBack(f.Execution, f.Inst) {
@@ -127,12 +127,6 @@ func (k *Keeper) tellExecution(ctx context.Context, f *Family) error {
 		k.Executions.Wrote(f.Execution)
 	}
 	return nil
-}
-
-// keepsDeployed reports whether deletion leaves what was deployed in place. A suspended object does, as everywhere in Flux.
-func keepsDeployed(inst *v1alpha1.Installation) bool {
-	return inst.Spec.Suspend || inst.Spec.DeletionPolicy == v1alpha1.DeletionPolicyOrphan ||
-		inst.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] == "true"
 }
 
 // orphans returns the sub-installations without template that are deleted before the others are applied. Those that export Targets are left

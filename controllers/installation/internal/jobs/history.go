@@ -8,6 +8,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"regexp"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
@@ -46,4 +48,34 @@ func EventMetadata(inst *v1alpha1.Installation) map[string]string {
 		metadata[v1alpha1.GroupName+"/"+notify.RevisionKey] = inst.Status.Sources[0].Revision
 	}
 	return metadata
+}
+
+// fullDigest is the digest in a revision, of which a person needs the beginning.
+var fullDigest = regexp.MustCompile(`\b(sha[0-9]+:[0-9a-f]{8})[0-9a-f]+`)
+
+// ShortRevision returns a revision as messages show it.
+func ShortRevision(revision string) string { return fullDigest.ReplaceAllString(revision, "$1") }
+
+// SucceededMessage says what the last job of an Installation has deployed. It depends only on what is recorded, so that it says the same when it is shown
+// again. took is "" where that is not known.
+func SucceededMessage(inst *v1alpha1.Installation, items int, took string) string {
+	message := "Deployed "
+	if revision := inst.Status.LastAppliedRevision; revision != "" {
+		message += ShortRevision(revision) + ": "
+	}
+	message += counted(items, "item")
+	if listed := inst.Status.SubInstCache; listed != nil && len(listed.ActiveSubs) > 0 {
+		message += " and " + counted(len(listed.ActiveSubs), "sub-installation")
+	}
+	if took != "" {
+		message += " in " + took
+	}
+	return message
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

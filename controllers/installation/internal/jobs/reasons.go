@@ -50,6 +50,3 @@ const (
 	// ReasonChildrenFailed says that sub-installations have failed.
 	ReasonChildrenFailed = "ChildrenFailed"
 )
-
-// SucceededMessage is what an Installation shows whose last job has succeeded.
-const SucceededMessage = "the installation succeeded"

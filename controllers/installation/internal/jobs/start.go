@@ -163,3 +163,9 @@ func ReasonIf(started bool, reason string) string {
 	}
 	return ""
 }
+
+// KeepsDeployed reports whether deletion leaves what was deployed in place. A suspended object does, as everywhere in Flux.
+func KeepsDeployed(inst *v1alpha1.Installation) bool {
+	return inst.Spec.Suspend || inst.Spec.DeletionPolicy == v1alpha1.DeletionPolicyOrphan ||
+		inst.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] == "true"
+}

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/flowcontrol"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -50,8 +51,11 @@ type Draft struct {
 
 // Outcome is how a job ended in a reconciliation.
 type Outcome struct {
-	// Failure is nil where the job has succeeded.
+	// Failure is nil where the job has succeeded; Message says then what it has deployed.
 	Failure *kit.Failure
+	Message string
+	// Took is for how long the job has run.
+	Took time.Duration
 }
 
 // Settle writes the status, with the job that follows, and then what metadata has to say about the operation that started the job.
@@ -68,7 +72,7 @@ func (w *Writer) Settle(ctx context.Context, d *Draft) error {
 		return err
 	}
 	if d.Persisted != before {
-		w.announce(d)
+		w.announce(ctx, d)
 	}
 	return w.Mend(ctx, d)
 }
@@ -124,20 +128,53 @@ func (w *Writer) queueNext(ctx context.Context, d *Draft) error {
 	return nil
 }
 
-// announce emits the one event of a job that ended.
-func (w *Writer) announce(d *Draft) {
+// announce logs the end of a job and sends the event of it.
+func (w *Writer) announce(ctx context.Context, d *Draft) {
 	if d.Outcome == nil {
 		return
 	}
-	if failure := d.Outcome.Failure; failure != nil && failure.Reason == jobs.ReasonAnotherJob {
-		w.event(d.Inst, corev1.EventTypeNormal, failure.Reason, failure.Error())
-		return
+	kind, reason, message := corev1.EventTypeNormal, meta.ReconciliationSucceededReason, d.Outcome.Message
+	if failure := d.Outcome.Failure; failure != nil {
+		kind, reason, message = corev1.EventTypeWarning, failure.Reason, failure.Error()
+		if reason == jobs.ReasonAnotherJob {
+			kind = corev1.EventTypeNormal
+		}
 	}
-	if d.Outcome.Failure != nil {
-		w.event(d.Inst, corev1.EventTypeWarning, d.Outcome.Failure.Reason, d.Outcome.Failure.Error())
-		return
+	w.log(ctx, d, d.Inst.Status.JobIDFinished, string(d.Inst.Status.Phase), reason, d.Outcome.Took)
+	w.event(d.Inst, kind, reason, message)
+}
+
+// reasonUninstalled says that nothing of an Installation is left.
+const reasonUninstalled = "UninstallSucceeded"
+
+// AnnounceRelease logs the end of a deletion that let an Installation go, and sends the event of it.
+func (w *Writer) AnnounceRelease(ctx context.Context, d *Draft, took time.Duration) {
+	message := "Uninstalled"
+	if revision := d.Inst.Status.LastAppliedRevision; revision != "" {
+		message += " " + jobs.ShortRevision(revision)
 	}
-	w.event(d.Inst, corev1.EventTypeNormal, meta.ReconciliationSucceededReason, jobs.SucceededMessage)
+	if jobs.KeepsDeployed(d.Inst) {
+		message = "Deleted without uninstall"
+	}
+	if took > 0 {
+		message += " in " + took.String()
+	}
+	w.log(ctx, d, d.Inst.Status.JobID, "Deleted", reasonUninstalled, took)
+	w.event(d.Inst, corev1.EventTypeNormal, reasonUninstalled, message)
+}
+
+// log writes the line that each job of an Installation leaves.
+func (w *Writer) log(ctx context.Context, d *Draft, job, result, reason string, took time.Duration) {
+	root := d.Inst
+	for range relations.MaxDepth {
+		parent, err := w.Related.Parent(ctx, root)
+		if err != nil || parent == nil {
+			break
+		}
+		root = parent
+	}
+	ctrl.LoggerFrom(ctx).Info("job ended", "root", root.Name, "job", job, "revision", d.Inst.Status.LastAttemptedRevision,
+		"duration", took.String(), "result", result, "reason", reason)
 }
 
 // event writes an event with what the job used.
