@@ -33,7 +33,7 @@ type ComponentVersionOverwriteReference struct {
 // ComponentVersionOverwrites replaces component references of the Installations whose Context names it.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:path=componentversionoverwrites,shortName=compveroverwrite;cvo,singular=componentversionoverwrite
+// +kubebuilder:resource:path=componentversionoverwrites,shortName=compveroverwrite;cvo,singular=componentversionoverwrite,categories=landscaper
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 type ComponentVersionOverwrites struct {

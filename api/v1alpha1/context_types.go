@@ -14,7 +14,7 @@ const HelmChartRepoCredentialsKey = "helmChartRepoCredentials" // #nosec G101 --
 // the top level.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:path=contexts,shortName=ctx,singular=context
+// +kubebuilder:resource:path=contexts,shortName=ctx,singular=context,categories=landscaper
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

@@ -10,7 +10,7 @@ import (
 // DataObject holds one value that flows between Installations.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:path=dataobjects,shortName=dobj;do,singular=dataobject
+// +kubebuilder:resource:path=dataobjects,shortName=dobj;do,singular=dataobject,categories=landscaper
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="Context",type=string,JSONPath=`.metadata.labels['data\.landscaper\.gardener\.cloud\/context']`

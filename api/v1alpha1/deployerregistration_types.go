@@ -82,7 +82,7 @@ type RegistrationEnvironment struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=deployerregistrations,shortName=deployreg;deployerreg;dreg,singular=deployerregistration,scope=Cluster
+// +kubebuilder:resource:path=deployerregistrations,shortName=deployreg;deployerreg;dreg,singular=deployerregistration,scope=Cluster,categories=landscaper
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

@@ -126,7 +126,7 @@ type DeployItemStatus struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=deployitems,shortName=di,singular=deployitem
+// +kubebuilder:resource:path=deployitems,shortName=di,singular=deployitem,categories=landscaper
 // +kubebuilder:selectablefield:JSONPath=`.spec.type`
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"

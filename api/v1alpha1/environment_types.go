@@ -115,7 +115,7 @@ type ClusterRestConfig struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=environments,shortName=env,singular=environment,scope=Cluster
+// +kubebuilder:resource:path=environments,shortName=env,singular=environment,scope=Cluster,categories=landscaper
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

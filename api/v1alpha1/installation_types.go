@@ -407,7 +407,7 @@ type DependentToTrigger struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=installations,shortName=inst,singular=installation,categories=all;fluxcd;fluxcd-appliers
+// +kubebuilder:resource:path=installations,shortName=inst,singular=installation,categories=all;fluxcd;fluxcd-appliers;landscaper
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -415,7 +415,7 @@ type DependentToTrigger struct {
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:printcolumn:name="Phase",type=string,priority=1,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Revision",type=string,priority=1,JSONPath=`.status.lastAppliedRevision`
-// +kubebuilder:printcolumn:name="Suspended",type=boolean,priority=1,JSONPath=`.spec.suspend`
+// +kubebuilder:printcolumn:name="Suspended",type=boolean,JSONPath=`.spec.suspend`
 // +kubebuilder:printcolumn:name="Execution",type=string,priority=1,JSONPath=`.status.executionRef.name`
 type Installation struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -29,7 +29,7 @@ type SyncObjectStatus struct{}
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=syncobjects,shortName=so,singular=syncobject
+// +kubebuilder:resource:path=syncobjects,shortName=so,singular=syncobject,categories=landscaper
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="PodName",type=string,JSONPath=`.spec.podName`
@@ -72,7 +72,7 @@ const (
 // names, in its own namespace. All fields are at the top level.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:path=lshealthchecks,shortName=lshc,singular=lshealthcheck
+// +kubebuilder:resource:path=lshealthchecks,shortName=lshc,singular=lshealthcheck,categories=landscaper
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status`
@@ -129,7 +129,7 @@ type CriticalProblemsStatus struct{}
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=criticalproblems,shortName=cps,singular=criticalproblems
+// +kubebuilder:resource:path=criticalproblems,shortName=cps,singular=criticalproblems,categories=landscaper
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 type CriticalProblems struct {

@@ -106,6 +106,13 @@ func TestKindsWithConditionsShowThem(t *testing.T) {
 	assert.GreaterOrEqual(t, kinds, 6)
 }
 
+// TestAllKindsAreOfOneCategory keeps kubectl get landscaper complete.
+func TestAllKindsAreOfOneCategory(t *testing.T) {
+	for _, definition := range definitions(t) {
+		assert.Contains(t, definition.Spec.Names.Categories, "landscaper", definition.Spec.Names.Kind)
+	}
+}
+
 // TestDescriptionsStandAlone keeps what kubectl explain shows free of files of this repository.
 func TestDescriptionsStandAlone(t *testing.T) {
 	for _, definition := range definitions(t) {
