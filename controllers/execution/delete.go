@@ -83,6 +83,9 @@ func (r *Reconciler) deletionJob(ctx context.Context, s *scope) (job string, giv
 	if err != nil || job != "" {
 		return job, job != "", err
 	}
+	if status.Phase == v1alpha1.PhaseDeleteFailed && isFree(s) {
+		return uuid.NewString(), false, nil
+	}
 	if status.Phase == v1alpha1.PhaseDeleteFailed && !isRequested(s.execution) {
 		return status.JobIDFinished, false, nil
 	}
@@ -110,6 +113,17 @@ func (r *Reconciler) deletionJob(ctx context.Context, s *scope) (job string, giv
 const ownerTime = 2 * time.Second
 
 // isRequested reports whether a person asks for another job.
+// uninstallOperation is of a deletion that failed because that of a deploy item did.
+const uninstallOperation = "Uninstall"
+
+// isFree reports whether a deletion failed because of a deploy item and none is left that has failed: whatever held it has gone.
+func isFree(s *scope) bool {
+	last := s.execution.Status.LastError
+	return last != nil && last.Operation == uninstallOperation && !slices.ContainsFunc(s.all, func(item *v1alpha1.DeployItem) bool {
+		return item.Status.IsIdle() && item.Status.Phase.IsFailed()
+	})
+}
+
 func isRequested(execution *v1alpha1.Execution) bool {
 	return execution.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationReconcile
 }
@@ -173,7 +187,9 @@ func (r *Reconciler) deleteItems(ctx context.Context, s *scope) error {
 	job := s.execution.Status.JobID
 	if failed, running := failedUninstall(s.orphans, job); failed != nil {
 		if !running {
-			s.fail(itemFailure(failed))
+			failure := itemFailure(failed)
+			failure.Operation = uninstallOperation
+			s.fail(failure)
 		}
 		return kit.ErrStop
 	}

@@ -281,3 +281,21 @@ func TestADeletionWithoutInstallationWaitsForTheJobOfWhoeverMadeTheExecution(t *
 		})
 	}
 }
+
+func TestAFailedDeletionGoesOnWhenWhatHeldItIsGone(t *testing.T) {
+	b := deployed(t)
+	parent := b.deletedBelow(t, "parent")
+	b.end("c", v1alpha1.PhaseDeleteFailed)
+	b.settle()
+	failed := b.requirePhase(v1alpha1.PhaseDeleteFailed).Status.JobID
+	parent.Status.JobIDFinished, parent.Status.Phase = parent.Status.JobID, v1alpha1.PhaseDeleteFailed
+	require.NoError(t, b.api.Status().Update(t.Context(), parent))
+	b.requireSteady()
+
+	b.letGo("c")
+	b.settle()
+	execution := b.execution()
+	assert.Equal(t, v1alpha1.PhaseDeleting, execution.Status.Phase)
+	assert.NotEqual(t, failed, execution.Status.JobID)
+	b.requireSteady()
+}

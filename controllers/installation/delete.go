@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/children"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/force"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -54,6 +55,9 @@ func (r *Reconciler) retriesDeletion(ctx context.Context, s *reconciliation) (bo
 	parent, err := r.related.Parent(ctx, s.Inst)
 	if err != nil || s.asked || jobs.DeletionRequested(s.Inst, parent) {
 		return err == nil, err
+	}
+	if last := s.Inst.Status.LastError; last != nil && last.Reason == children.ReasonNotDeleted && !s.family.SomeFailed() {
+		return true, nil
 	}
 	if !s.Inst.IsRoot() {
 		return false, nil

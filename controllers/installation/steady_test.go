@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -163,6 +164,28 @@ func TestE11AnExecutionThatGoesDuringAJobIsMadeAgain(t *testing.T) {
 	s.finish(again, v1alpha1.PhaseSucceeded)
 	done := s.ended("root", "", v1alpha1.PhaseSucceeded)
 	assert.Equal(t, 1, s.seen.jobs(s, done))
+}
+
+func TestAFailedDeletionGoesOnWhenWhatHeldItIsGone(t *testing.T) {
+	s := newStage(t)
+	s.create(fixture.Following(s.parentOf("root", "a")))
+	child := s.child("root")
+	s.finish(s.execution(child.Name, ""), v1alpha1.PhaseSucceeded)
+	root := s.ended("root", "", v1alpha1.PhaseSucceeded)
+	require.NoError(t, s.client.Delete(s.ctx, root))
+	deleting := s.installation(child.Name, func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseDeleting })
+	execution := &v1alpha1.Execution{ObjectMeta: s.named(child.Name)}
+	s.failDeletion(execution, deleting.Status.JobID)
+	s.ended("root", root.Status.JobID, v1alpha1.PhaseDeleteFailed)
+	s.quiet()
+
+	until(s, execution, func(execution *v1alpha1.Execution) bool { return !execution.DeletionTimestamp.IsZero() })
+	edit(s, execution, func(execution *v1alpha1.Execution) { execution.Finalizers = nil })
+	for _, gone := range []string{child.Name, "root"} {
+		require.Eventually(t, func() bool {
+			return apierrors.IsNotFound(s.client.Get(s.ctx, client.ObjectKey{Namespace: s.namespace, Name: gone}, &v1alpha1.Installation{}))
+		}, patience, tick, gone)
+	}
 }
 
 func TestE12AFailedDeletionOfARootIsNotTriedAgainByItself(t *testing.T) {

@@ -14,6 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -21,6 +23,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
 // remove deletes an item and hands over the job for it, as an Execution does.
@@ -253,4 +256,30 @@ func TestDeletionOfAnItemThatChangesMeanwhile(t *testing.T) {
 	require.NoError(t, s.p.AwaitGone(s.context(), item))
 	_, erased := s.deployer.calls()
 	assert.Equal(t, 1, erased)
+}
+
+func TestAnUninstallThatWasLateGoesOnWhenWhatHeldItIsGone(t *testing.T) {
+	s := newStage(t, &scripted{}, Options{})
+	held := s.configMap("held")
+	held.Finalizers = []string{"example.com/held"}
+	require.NoError(t, s.client().Create(t.Context(), held))
+	s.deployer.remove = func(ctx context.Context, item *Item) (Outcome, error) {
+		if err := client.IgnoreNotFound(item.Target.Client.Delete(ctx, s.configMap("held"))); err != nil {
+			return Outcome{}, err
+		}
+		err := item.Target.Client.Get(ctx, client.ObjectKeyFromObject(held), s.configMap("held"))
+		if apierrors.IsNotFound(err) {
+			return Outcome{Done: true}, nil
+		}
+		return Outcome{Waiting: "ConfigMap held is held", Watch: []Watched{{Cluster: item.Target, APIVersion: "v1", Kind: "ConfigMap", Namespace: held.Namespace, Name: "held"}}}, err
+	}
+	item := s.create("item", s.withTarget("cluster"), timeout(3*time.Second))
+	s.trigger(item)
+	s.finished(item)
+	s.remove(item)
+	s.finished(item)
+	require.Equal(t, v1alpha1.PhaseDeleteFailed, item.Status.Phase)
+
+	require.NoError(t, platform.Edit(t.Context(), s.client(), held, func(held *corev1.ConfigMap) { held.Finalizers = nil }))
+	require.NoError(t, s.p.AwaitGone(s.context(), item))
 }

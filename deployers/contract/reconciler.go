@@ -60,6 +60,7 @@ type reconciler struct {
 	caller    *caller
 	reporter  *reporter
 	drift     *driftdesk.Desk
+	vigils    *vigils
 	restored  *flowcontrol.Backoff
 	queue     workqueue.TypedRateLimitingInterface[ctrl.Request]
 	later     fair.Later
@@ -110,6 +111,7 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 	keeper, _ := deployer.(SiteKeeper)
 	all := hooksOf(deployer).add(options.Hooks)
 	r.jobs = &jobs.Jobs{Queue: r.enqueue, Released: func(j *jobs.Job) { r.watches.Release(j) }, NotesInterrupted: len(all[HookBeforeAbort]) > 0}
+	r.vigils = &vigils{watches: r.watches, queue: r.enqueue, of: map[types.NamespacedName]*vigil{}}
 	r.asides = asides.New[*scope](options.MaxWaiting, r.enqueue)
 	r.hooks = &hookRunner{client: c, recorder: options.Recorder, jobs: r.jobs, hooks: all}
 	r.selection = &selection{client: c, live: live, deployer: deployer.Name(), options: r.options, jobs: r.jobs, hooks: r.hooks}
@@ -130,7 +132,7 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 		asides: r.asides, watches: r.watches, writes: r.writes, hooks: r.hooks, drift: r.drift,
 	}
 	r.reporter = &reporter{
-		options: r.options, planner: planner, keeper: keeper, jobs: r.jobs, watches: r.watches, writes: r.writes,
+		options: r.options, planner: planner, keeper: keeper, jobs: r.jobs, watches: r.watches, writes: r.writes, vigils: r.vigils,
 		exports: &exports.Publisher{Client: c, Live: live}, presence: &presence.Looker{Clients: options.Clients, Client: c, Live: live},
 	}
 	r.steps = []kit.Step[*scope]{
@@ -139,6 +141,7 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 		r.hooks.step(HookAfterResponsibilityCheck),
 		r.keepFinalizer,             // finalizer.go       idle item that has lost it → finalizer back
 		r.starter.takeTestRequest,   // claim.go           test annotation → a new job
+		r.vigils.resume,             // vigil.go           what held a failed uninstall is gone → a new job
 		r.showDrift,                 // drift.go           what was found on the target → condition Drifted
 		r.repeater.repeat,           // repeat.go          nothing to do, hooks, clock, sources → a new job, or wait for the clock
 		r.starter.skipUninstall,     // claim.go           delete-without-uninstall → finalizer off
@@ -196,6 +199,7 @@ func (r *reconciler) forget(ctx context.Context, key types.NamespacedName) {
 	r.jobs.Drop(key)
 	r.jobs.TakeInterrupted(key)
 	r.repeater.forget(key)
+	r.vigils.end(key)
 	r.restored.Reset(key.String())
 	r.writes.Written.Forget(key)
 	r.sites.Forget(key)
@@ -263,7 +267,7 @@ func (r *reconciler) concerns(item *v1alpha1.DeployItem) bool {
 	case items.IsDeleting(item) && !controllerutil.ContainsFinalizer(item, v1alpha1.Finalizer):
 		return false
 	}
-	return !item.Job().IsIdle() || items.IsTestRequested(item) || items.IsGuarded(item) || r.repeater.isRepeated(item) || r.drift.HasNews(item) ||
+	return !item.Job().IsIdle() || items.IsTestRequested(item) || items.IsGuarded(item) || r.repeater.isRepeated(item) || r.drift.HasNews(item) || r.vigils.isWoken(item) ||
 		items.LacksFinalizer(item, r.deployer.Name())
 }
 

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -38,6 +39,7 @@ type reporter struct {
 	writes   *writes.Writer
 	exports  *exports.Publisher
 	presence *presence.Looker
+	vigils   *vigils
 }
 
 // report turns the answer of the deployer into the end of the job or into what it waits for.
@@ -142,6 +144,9 @@ func (s *scope) log(ctx context.Context, result, reason string) {
 // fail ends the job badly.
 func (r *reporter) fail(ctx context.Context, s *scope, failure *kit.Failure) error {
 	failure.Err = failureOf(failure).Err
+	if s.deleting() && slices.Contains(failure.Codes, v1alpha1.ErrorTimeout) {
+		r.vigils.keep(s.item, s.job)
+	}
 	news := false
 	err := r.finish(ctx, s, func(item *v1alpha1.DeployItem, now time.Time) {
 		news = items.RecordFailure(item, failure, now)
@@ -212,6 +217,7 @@ func (r *reporter) suspend(ctx context.Context, s *scope) error {
 	for _, one := range s.outcome.Watch {
 		watched = append(watched, watches.Object(one))
 	}
+	s.job.Watched = watched
 	r.watches.Follow(s.job, watched, s.called)
 	if s.job.HasEnded() {
 		r.watches.Release(s.job)

@@ -56,6 +56,9 @@ func (k *Keeper) DeleteChildren(ctx context.Context, f *Family) error {
 	return nil
 }
 
+// ReasonNotDeleted says that children could not be deleted.
+const ReasonNotDeleted = "ChildrenNotDeleted"
+
 // AwaitDeletedChildren ends the deletion job when children have ended it and are still there, and waits while any is at work.
 func (k *Keeper) AwaitDeletedChildren(_ context.Context, f *Family) error {
 	var failed []string
@@ -76,7 +79,7 @@ func (k *Keeper) AwaitDeletedChildren(_ context.Context, f *Family) error {
 		return nil
 	}
 	return &kit.Failure{
-		Kind: kit.Stalled, Operation: "DeleteChildren", Reason: "ChildrenNotDeleted",
+		Kind: kit.Stalled, Operation: "DeleteChildren", Reason: ReasonNotDeleted,
 		Err: fmt.Errorf("not all sub objects were deleted: %s", strings.Join(failed, "; ")),
 	}
 }

@@ -48,6 +48,17 @@ func (f *Family) Run() bool {
 	return f.Execution != nil && !f.Execution.Status.IsIdle()
 }
 
+// SomeFailed reports whether the last job of a child has failed and no other runs.
+func (f *Family) SomeFailed() bool {
+	failed := func(child kit.JobObject) bool { return child.Job().IsIdle() && child.Job().Phase.IsFailed() }
+	for _, child := range f.Children {
+		if failed(child) {
+			return true
+		}
+	}
+	return f.Execution != nil && failed(f.Execution)
+}
+
 // InDeletion reports whether the deletion has reached the children, from where there is no way back. What the garbage collector has deleted
 // still waits for leave.
 func (f *Family) InDeletion() bool {

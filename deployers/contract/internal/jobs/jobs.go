@@ -64,6 +64,8 @@ type Job struct {
 	Answers bool
 	// Checkpoint is the step the deployer last reported, Cause the last error or what the job waits for, for the reason Waits.
 	Checkpoint, Cause, Waits string
+	// Watched is what the last call waited for.
+	Watched []watches.Object
 	// Records and Failure are the answer of the last call, nil where there is none to show.
 	Records items.Records
 	Failure *kit.Failure
