@@ -264,7 +264,7 @@ func (r *Reconciler) showMissingImport(ctx context.Context, s *reconciliation) e
 	known, missing := conditions.GetMessage(s.Inst, jobs.ImportMissingCondition), ""
 	if s.Inst.IsRoot() && s.Inst.Status.Phase == v1alpha1.PhaseSucceeded {
 		var err error
-		if missing, err = r.Inputs.MissingImport(ctx, s.Inst, known); err != nil {
+		if missing, err = inputs.MissingImport(ctx, &r.Inputs, s.Inst, known); err != nil {
 			return err
 		}
 	}

@@ -107,7 +107,7 @@ func (r *Reader) HealedImports(ctx context.Context, inst *v1alpha1.Installation,
 }
 
 // MissingImport says which object that an Installation imports does not exist; "" when all do. known is what it said before.
-func (r *Reader) MissingImport(ctx context.Context, inst *v1alpha1.Installation, known string) (string, error) {
+func MissingImport(ctx context.Context, r *Reader, inst *v1alpha1.Installation, known string) (string, error) {
 	metadata := r.Metadata
 	if metadata == nil {
 		metadata = r.Reader
