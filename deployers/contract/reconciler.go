@@ -141,7 +141,7 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 		r.hooks.step(HookAfterResponsibilityCheck),
 		r.keepFinalizer,             // finalizer.go       idle item that has lost it → finalizer back
 		r.starter.takeTestRequest,   // claim.go           test annotation → a new job
-		r.vigils.resume,             // vigil.go           what held a failed uninstall is gone → a new job
+		r.vigils.resume,             // deadline.go        what held a failed uninstall is gone → a new job
 		r.showDrift,                 // drift.go           what was found on the target → condition Drifted
 		r.repeater.repeat,           // repeat.go          nothing to do, hooks, clock, sources → a new job, or wait for the clock
 		r.starter.skipUninstall,     // claim.go           delete-without-uninstall → finalizer off
