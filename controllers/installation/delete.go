@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -79,21 +80,21 @@ func (r *Reconciler) continueDeletion(ctx context.Context, s *reconciliation) er
 		return nil
 	}
 	if jobs.Prepared(s.Inst, s.family.Execution, s.family.Children) && s.family.Run() {
-		r.showRunningJob(s)
+		showRunningJob(r.Recorder, s)
 		return stopUnless(r.children.Interrupt(ctx, s.family, jobs.IsStuck))
 	}
 	return r.beginDeletion(ctx, s)
 }
 
 // showRunningJob shows which job a deletion waits for, with one event when it begins to wait.
-func (r *Reconciler) showRunningJob(s *reconciliation) {
+func showRunningJob(events record.EventRecorder, s *reconciliation) {
 	cause := kit.Cause{Reason: reasonAwaitsJob, Message: fmt.Sprintf("deletion waits for the running job %s; annotate %s=%s to end it",
 		s.Inst.Status.JobID, v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)}
 	if below := jobs.CauseBelow(s.Inst.Status.JobID, s.family.Execution, s.family.Children); below.Message != "" {
 		cause.Message += ": " + below.Message
 	}
 	if kit.CauseOf(s.Inst).Reason != cause.Reason {
-		r.Recorder.Event(s.Inst, corev1.EventTypeNormal, cause.Reason, kit.Message(cause.Message))
+		events.Event(s.Inst, corev1.EventTypeNormal, cause.Reason, kit.Message(cause.Message))
 	}
 	kit.ShowCause(s.Inst, cause, "")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
@@ -38,7 +39,7 @@ func (r *Reconciler) readOperation(ctx context.Context, s *reconciliation) error
 	case err != nil:
 		return err
 	case owned:
-		r.showInGit(s)
+		showInGit(r.Recorder, s)
 	case meaning == jobs.AsksInVain:
 		return r.writer.PatchMetadata(ctx, s.Draft, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}})
 	default:
@@ -54,13 +55,13 @@ func (s *reconciliation) isRetry() bool {
 }
 
 // showInGit shows that Flux keeps an operation and what that means, with one event when it begins.
-func (r *Reconciler) showInGit(s *reconciliation) {
+func showInGit(events record.EventRecorder, s *reconciliation) {
 	reason, message := reasonLoopGuard, loopGuardMessage
 	if s.Inst.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationInterrupt {
 		reason, message = kit.ReasonInterruptInGit, kit.InterruptInGitMessage
 	}
 	if conditions.GetReason(s.Inst, jobs.OperationInGitCondition) != reason {
-		r.Recorder.Event(s.Inst, corev1.EventTypeWarning, reason, message)
+		events.Event(s.Inst, corev1.EventTypeWarning, reason, message)
 	}
 	conditions.MarkTrue(s.Inst, jobs.OperationInGitCondition, reason, "%s", message)
 }
@@ -88,7 +89,7 @@ func (r *Reconciler) interrupt(ctx context.Context, s *reconciliation) error {
 		return err
 	}
 	if isKept {
-		r.showInGit(s)
+		showInGit(r.Recorder, s)
 	} else {
 		conditions.Delete(s.Inst, jobs.OperationInGitCondition)
 	}

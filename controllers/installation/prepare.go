@@ -11,6 +11,7 @@ import (
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
 
 	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
@@ -47,17 +48,17 @@ func (r *Reconciler) warnOfDeletion(_ context.Context, s *reconciliation) error 
 		for _, item := range items {
 			names = append(names, item.Name)
 		}
-		r.warnOf(s, names, "deploy items", "deployExecutions")
+		warnOf(r.Recorder, s, names, "deploy items", "deployExecutions")
 	}
 	if len(s.plan.Subinstallations) == 0 && len(s.plan.Blueprint.Document.SubinstallationExecutions) > 0 {
-		r.warnOf(s, slices.Sorted(maps.Keys(s.family.Children)), "sub-installations", "subinstallationExecutions")
+		warnOf(r.Recorder, s, slices.Sorted(maps.Keys(s.family.Children)), "sub-installations", "subinstallationExecutions")
 	}
 	return nil
 }
 
-func (r *Reconciler) warnOf(s *reconciliation, names []string, of, by string) {
+func warnOf(events record.EventRecorder, s *reconciliation, names []string, of, by string) {
 	if len(names) > 0 {
-		r.Recorder.AnnotatedEventf(s.Inst, notify.Once(s.Inst.Status.JobID), corev1.EventTypeWarning, kit.ReasonDeletesAll,
+		events.AnnotatedEventf(s.Inst, notify.Once(s.Inst.Status.JobID), corev1.EventTypeWarning, kit.ReasonDeletesAll,
 			"the job deletes all %s with what they have deployed, because the %s of the blueprint render none with these imports: %s",
 			of, by, beginning.Of(strings.Join(names, ", "), 512))
 	}

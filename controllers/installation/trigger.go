@@ -90,7 +90,10 @@ func (r *Reconciler) asks(ctx context.Context, s *reconciliation, cause jobs.Cau
 	case jobs.ParentsJob:
 		return r.nestedTrigger(ctx, inst)
 	case jobs.ImportedContent:
-		return r.importedChange(ctx, inst)
+		if reason, err := r.order.ProducedChange(ctx, inst); reason != "" || err != nil {
+			return reason, err
+		}
+		return r.Inputs.ChangedImports(ctx, inst)
 	case jobs.Request:
 		return jobs.ReasonIf(s.asked || jobs.Requested(inst), "reconciliation was requested"), nil
 	case jobs.ClearWay:
@@ -149,15 +152,6 @@ func (s *reconciliation) showPending() {
 		}
 		s.pending(s.Inst.Generation != s.Inst.Status.ObservedGeneration, kit.ReasonNotTriggered, message)
 	}
-}
-
-// importedChange tells what an import brought that asks for a job: other exports of siblings, and where an annotation asks for it any other
-// content.
-func (r *Reconciler) importedChange(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
-	if reason, err := r.order.ProducedChange(ctx, inst); reason != "" || err != nil {
-		return reason, err
-	}
-	return r.Inputs.ChangedImports(ctx, inst)
 }
 
 // wayIsClear reports whether the last job failed because of somebody else's Execution and now there is none.
@@ -224,22 +218,18 @@ func (s *reconciliation) observe() {
 	}
 }
 
-// changedContext tells what the Context brought that may end the failure of the last job, be it that of a sub-installation.
+// changedContext tells what the Context brought that may end the failure of the last job. Sub-installations at any depth fail by themselves, but only
+// their root starts another job.
 func (r *Reconciler) changedContext(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
+	failed := []*v1alpha1.Installation{inst}
 	if jobs.FailedBelow(inst) {
-		return r.changedBelow(ctx, inst)
+		var err error
+		if failed, err = r.children.CausesBelow(ctx, inst); err != nil {
+			return "", err
+		}
 	}
-	return r.Inputs.ChangedContextOf(ctx, inst)
-}
-
-// changedBelow tells the same of the sub-installations at any depth: they fail by themselves, but only their root starts another job.
-func (r *Reconciler) changedBelow(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
-	below, err := r.children.CausesBelow(ctx, inst)
-	if err != nil {
-		return "", err
-	}
-	for _, child := range below {
-		if reason, err := r.Inputs.ChangedContextOf(ctx, child); reason != "" || err != nil {
+	for _, one := range failed {
+		if reason, err := r.Inputs.ChangedContextOf(ctx, one); reason != "" || err != nil {
 			return reason, err
 		}
 	}

@@ -34,6 +34,7 @@ func (k Key) Problem() string {
 	return fmt.Sprintf("the key is unknown; did you mean %s?", k.Meant)
 }
 
+// String returns path and problem.
 func (k Key) String() string { return k.Path + ": " + k.Problem() }
 
 // List joins what is to be said of several keys.
