@@ -72,11 +72,17 @@ func CheckNumbers(text []byte) error {
 // placeLength is how many bytes of the place of a number an error shows.
 const placeLength = 200
 
-// beyondInt64 finds a whole number that an int64 does not hold, and says where it is. What an alias stands for is met where it is written out.
+// beyondInt64 finds a whole number that an int64 does not hold, and says where it is. What an alias stands for is met where it is written out. Digits that
+// no float64 holds either are a text in YAML.
 func beyondInt64(node *yamlv3.Node) (at string, found bool) {
 	if node.Kind == yamlv3.ScalarNode {
-		_, err := strconv.ParseInt(strings.ReplaceAll(node.Value, "_", ""), 0, 64)
-		return "", err != nil && node.Style == 0 && digitsOnly.MatchString(node.Value)
+		if node.Style != 0 || !digitsOnly.MatchString(node.Value) {
+			return "", false
+		}
+		digits := strings.ReplaceAll(node.Value, "_", "")
+		_, whole := strconv.ParseInt(digits, 0, 64)
+		_, float := strconv.ParseFloat(digits, 64)
+		return "", whole != nil && float == nil
 	}
 	for i, child := range node.Content {
 		if node.Kind == yamlv3.MappingNode && i%2 == 0 {

@@ -175,6 +175,9 @@ func elementOf(raw json.RawMessage, path string) string {
 	if err != nil || json.Unmarshal(raw, &lists) != nil || json.Unmarshal(lists[list], &elements) != nil {
 		return ""
 	}
+	if at < 0 || at >= len(elements) {
+		return ""
+	}
 	if name, _ := elements[at].Name.(string); name != "" {
 		return fmt.Sprintf("%q: ", name)
 	}

@@ -31,6 +31,8 @@ deployItems:
   type: landscaper.gardener.cloud/helm
   target: {import: cluster}
   config:
+    name: web
+    namespace: shop
     chart: {resourceRef: {{ getResourceKey "cd://componentReferences/base/resources/chart" }} }
     values: {image: {{ (getResource .cd "name" "image").access.imageReference }}, replicas: {{ .imports.replicas }}}
 `
@@ -197,7 +199,7 @@ func TestRenderRefuses(t *testing.T) {
 		"no component":                {[]string{"shop", "-f", "values.yaml"}, "there is no component descriptor"},
 		"half a closure":              {[]string{"shop", "-f", "values.yaml", "-c", "shop.yaml"}, "example.com/base"},
 		"others alone":                {[]string{"shop", "-f", "values.yaml", "-a", "shop.yaml"}, "--component-descriptor"},
-		"a name that leads elsewhere": {[]string{"up", "-w", "out"}, "is not a valid name of a file"},
+		"a name that leads elsewhere": {[]string{"up", "-w", "out"}, "its name is not a valid label value"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Contains(t, p.fail(append([]string{"blueprint", "render"}, test.args...)...), test.want)

@@ -116,11 +116,12 @@ const ownerTime = 2 * time.Second
 // uninstallOperation is of a deletion that failed because that of a deploy item did.
 const uninstallOperation = "Uninstall"
 
-// isFree reports whether a deletion failed because of a deploy item and none is left that has failed: whatever held it has gone.
+// isFree reports whether a deletion failed because of a deploy item and none is left that has failed, or that has ended its uninstall and is still
+// there: whatever held it has gone.
 func isFree(s *scope) bool {
 	last := s.execution.Status.LastError
 	return last != nil && last.Operation == uninstallOperation && !slices.ContainsFunc(s.all, func(item *v1alpha1.DeployItem) bool {
-		return item.Status.IsIdle() && item.Status.Phase.IsFailed()
+		return item.Status.IsIdle() && item.Status.Phase.IsFailed() || uninstallOf(item, s.execution.Status.JobIDFinished) == hasFailed
 	})
 }
 

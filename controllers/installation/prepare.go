@@ -42,6 +42,9 @@ func (r *Reconciler) prepare(ctx context.Context, s *reconciliation) error {
 // warnOfDeletion says that the job deletes all deploy items or all sub-installations because templates of the blueprint, which still has them, render
 // none. That may be a mistake in a condition, and nobody has deleted the Installation.
 func (r *Reconciler) warnOfDeletion(_ context.Context, s *reconciliation) error {
+	if jobs.IsUnfinished(s.Inst.Status.LastError) {
+		return nil // an earlier reconciliation of the job has begun with it
+	}
 	var names []string
 	if own := s.family.Execution; own != nil && !s.family.HasJob(own) && len(s.plan.DeployItems) == 0 && len(s.plan.Blueprint.Document.DeployExecutions) > 0 {
 		items, _ := packing.Unpack(&own.Spec) // what cannot be read has made no items

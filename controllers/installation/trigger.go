@@ -56,10 +56,12 @@ func (r *Reconciler) takeUp(ctx context.Context, s *reconciliation) error {
 // trigger returns why a job has to start now, or nothing. When it returns nothing although the spec changed or a child is lost, the status
 // says so.
 func (r *Reconciler) trigger(ctx context.Context, s *reconciliation) (string, error) {
-	if err := r.follow(ctx, s); err != nil {
+	var unknown error
+	if err := r.follow(ctx, s); errors.As(err, new(inputs.UnreadSource)) {
+		unknown = err
+	} else if err != nil {
 		return "", err
 	}
-	var unknown error
 	for _, cause := range jobs.Causes(s.Inst) {
 		reason, err := r.asks(ctx, s, cause)
 		if errors.As(err, new(inputs.UnreadSource)) {
@@ -143,7 +145,10 @@ func (s *reconciliation) showPending() {
 		// What is suspended stays what it is, and whoever waits for the spec to be observed, as a Flux Kustomization does, waits no longer. The end
 		// of the suspension is another spec, so no change is lost.
 		s.Inst.Status.ObservedGeneration = s.Inst.Generation
-		s.restoreReady()
+		for i := range s.Inst.Status.Conditions {
+			s.Inst.Status.Conditions[i].ObservedGeneration = s.Inst.Generation
+		}
+		s.pending(false, "", "")
 	case !jobs.FollowsChanges(s.Inst):
 		message := "the spec is not applied yet: annotate " + v1alpha1.OperationAnnotation + "=reconcile to apply it once, or " +
 			v1alpha1.ReconcileIfChangedAnnotation + "=true to apply every change"

@@ -243,9 +243,10 @@ func (vs *vigils) resume(ctx context.Context, s *scope) error {
 		there, err := isThere(ctx, one)
 		if err != nil {
 			v.woken.Store(true)
-		}
-		if err != nil || there {
 			return stopAfter(err)
+		}
+		if there {
+			return nil
 		}
 	}
 	vs.end(s.key())

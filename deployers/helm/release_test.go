@@ -214,10 +214,13 @@ func TestD11FailingAtomicInstallsEndTheJob(t *testing.T) {
 // isFinal reports whether an error ends the job.
 func isFinal(err error) bool { return kit.AsFailure("", err).Kind == kit.Stalled }
 
+// stray is a template of a ConfigMap in a namespace that may come.
+const stray = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: z-stray, namespace: not-there-yet}\n"
+
 func TestD11RetriesOfAJobMakeOneRevision(t *testing.T) {
 	f := newFixture(t)
 	d := f.deployer()
-	f.configure(config{"chart": f.chart("1.0.0", map[string]string{"cm": named("a"), "s": broken})})
+	f.configure(config{"chart": f.chart("1.0.0", map[string]string{"cm": named("a"), "s": stray})})
 	for range 3 {
 		assert.False(t, isFinal(f.fail(d)))
 	}
@@ -226,7 +229,7 @@ func TestD11RetriesOfAJobMakeOneRevision(t *testing.T) {
 	f.configure(config{"chart": f.chart("1.0.1", map[string]string{"cm": named("a")})})
 	f.newJob()
 	f.succeed(d)
-	f.configure(config{"chart": f.chart("1.0.2", map[string]string{"cm": named("a"), "s": broken})})
+	f.configure(config{"chart": f.chart("1.0.2", map[string]string{"cm": named("a"), "s": stray})})
 	f.newJob()
 	for range 3 {
 		f.fail(d)

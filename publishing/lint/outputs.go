@@ -120,7 +120,7 @@ func (c *checker) keysMade(list string, s source, root *yamlv3.Node) {
 	if like == nil || root == nil {
 		return
 	}
-	shown := &outline{lines: map[string]int{}}
+	shown := &outline{lines: map[string]int{}, several: map[string]bool{}}
 	tree := shown.value(root, "")
 	report := func(severity Severity, path, format string, args ...any) {
 		c.add(severity, s.file, s.line(shown.lines[path]), s.field, format, args...)
@@ -142,6 +142,10 @@ func (c *checker) keysMade(list string, s source, root *yamlv3.Node) {
 		config, isMap := item["config"].(map[string]any)
 		kind, _ := item["type"].(string)
 		version, _ := config["apiVersion"].(string)
+		item := fmt.Sprintf("deployItems[%d].", i)
+		if shown.several[item+"type"] || shown.several[item+"config"] || shown.several[at+"apiVersion"] {
+			continue // of several branches only an execution tells which belong together
+		}
 		if known, builtIn := configurations[kind]; builtIn && isMap && isWritten(version) {
 			like, err := known.version(version)
 			if err != nil {
@@ -170,7 +174,11 @@ func itemsOf(tree any) []map[string]any {
 }
 
 // outline is a YAML document with the lines of its values by their paths.
-type outline struct{ lines map[string]int }
+type outline struct {
+	lines map[string]int
+	// several are the paths of keys that appear several times.
+	several map[string]bool
+}
 
 // value returns what a node says, without what aliases stand for. Keys may appear several times, as in the branches of a condition: their lists are
 // put together, and their maps.
@@ -188,6 +196,8 @@ func (o *outline) value(n *yamlv3.Node, path string) any {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			name := n.Content[i].Value
 			at := strings.TrimPrefix(path+"."+name, ".")
+			_, known := object[name]
+			o.several[at] = o.several[at] || known
 			object[name] = joined(object[name], o.value(n.Content[i+1], at))
 			o.lines[at] = n.Content[i].Line
 		}

@@ -157,6 +157,9 @@ type claims struct {
 func (c claims) String() string {
 	text := "- name: " + c.item + "\n  type: landscaper.gardener.cloud/kubernetes-manifest\n  target: {import: cluster}\n" +
 		"  config:\n    apiVersion: manifest.deployer.landscaper.gardener.cloud/v1alpha2\n    kind: ProviderConfiguration\n    manifests:\n"
+	if len(c.names) == 0 {
+		return strings.TrimSuffix(text, "\n") + " []\n"
+	}
 	for _, name := range c.names {
 		text += fmt.Sprintf("    - manifest: {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: %s, namespace: {{ .imports.cluster.metadata.namespace }}}, "+
 			"spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}\n", name)

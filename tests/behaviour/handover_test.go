@@ -34,6 +34,9 @@ func (h holder) String() string {
 		text += "  dependsOn: [" + h.after + "]\n"
 	}
 	text += "  config:\n    apiVersion: manifest.deployer.landscaper.gardener.cloud/v1alpha2\n    kind: ProviderConfiguration\n    manifests:\n"
+	if len(h.names) == 0 {
+		return strings.TrimSuffix(text, "\n") + " []\n"
+	}
 	for _, name := range h.names {
 		text += fmt.Sprintf("    - policy: %s\n      manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: %s, "+
 			"namespace: {{ .imports.cluster.metadata.namespace }}}, data: {value: same}}\n", h.policy, name)

@@ -67,7 +67,7 @@ func DecodeFileConfiguration(raw []byte) (*v1alpha1.Configuration, error) {
 	return config, nil
 }
 
-// DecodeValues reads the values of a chart: whole numbers are int64, as those of helm --set, and others float64. Nothing gives an empty map.
+// DecodeValues reads the values of a chart: whole numbers are int64, and others float64. Nothing gives an empty map.
 func DecodeValues(values landscaper.AnyJSON) (map[string]any, error) {
 	decoded := map[string]any{}
 	if len(values.RawMessage) == 0 {

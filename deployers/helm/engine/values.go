@@ -59,7 +59,31 @@ func MergeValues(sources []ValuesSource, values map[string]any) (map[string]any,
 			return nil, fmt.Errorf("%s: %w", source.Name, err)
 		}
 	}
-	return mergeMaps(merged, values), nil
+	return mergeMaps(merged, asHelmReads(values).(map[string]any)), nil
+}
+
+// asHelmReads makes a float64 of each whole number, as Helm does when it reads a file of values: charts compare with floats. A number that a float64
+// does not hold, or prints with an exponent, stays an int64, as that of helm --set.
+func asHelmReads(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		read := make(map[string]any, len(value))
+		for key, inner := range value {
+			read[key] = asHelmReads(inner)
+		}
+		return read
+	case []any:
+		read := make([]any, len(value))
+		for i, inner := range value {
+			read[i] = asHelmReads(inner)
+		}
+		return read
+	case int64:
+		if float := float64(value); !strings.Contains(fmt.Sprint(float), "e") {
+			return float
+		}
+	}
+	return value
 }
 
 // AffordValues refuses sources that have so many bytes together.
@@ -87,7 +111,7 @@ func (f *files) merge(under map[string]any, content []byte) (map[string]any, err
 	if f.entries += entriesIn(values); f.entries > maxValues {
 		return nil, fmt.Errorf("all files with values together have more than %d entries; leave out what is not needed", maxValues)
 	}
-	return mergeMaps(under, values), nil
+	return mergeMaps(under, asHelmReads(values).(map[string]any)), nil
 }
 
 // entriesIn counts the entries of maps and lists in a value.

@@ -68,11 +68,10 @@ const Untyped = "failed to create typed patch object"
 
 // MayHeal takes from an error what ends a job at once, where a refusal may be that of a definition which is about to change.
 func MayHeal(err error) error {
-	if err == nil || cureOf(err) == "" {
+	var answer *apierrors.StatusError
+	if !errors.As(err, &answer) || cureOf(err) == "" && !strings.Contains(answer.Error(), Untyped) {
 		return err
 	}
-	var answer *apierrors.StatusError
-	errors.As(err, &answer)
 	return &Failure{Text: err.Error(), Cause: answer}
 }
 
