@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"strings"
 
-	pathvalidation "k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -117,7 +117,7 @@ func complain(path string, object *unstructured.Unstructured) error {
 			return objects.Misconfigured("%s.%s: is empty or no string, set it", path, join(field))
 		}
 	}
-	if problems := pathvalidation.IsValidPathSegmentName(object.GetName()); len(problems) > 0 {
+	if problems := content.IsPathSegmentName(object.GetName()); len(problems) > 0 {
 		return objects.Misconfigured("%s.metadata.name: %q %s, correct it", path, object.GetName(), strings.Join(problems, "; "))
 	}
 	for _, field := range []string{"labels", "annotations"} {

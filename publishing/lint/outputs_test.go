@@ -51,7 +51,7 @@ deployItems:
 		"version":                 {"v1alpha2", "v1", []string{`deploy.yaml:9: deployItems[0].config.apiVersion: "manifest.deployer.landscaper.gardener.cloud/v1" does not exist; use manifest.deployer.landscaper.gardener.cloud/v1alpha1 or manifest.deployer.landscaper.gardener.cloud/v1alpha2`}},
 		"version of a template":   {"v1alpha2", "{{ $ns }}", nil},
 		"deployer of somebody":    {"landscaper.gardener.cloud/kubernetes-manifest", "example.com/other", nil},
-		"branches of deployers":   {"  config:\n", "  {{- if $ns }}\n  type: landscaper.gardener.cloud/helm\n  config: {chart: {ref: x}}\n  {{- else }}\n  config:\n", nil},
+		"branches of deployers":   {"  config:\n", "  {{- if $ns }}\n  type: landscaper.gardener.cloud/helm\n  config: {chart: {ref: x}}\n  {{- else }}\n  config:\n  {{- end }}\n", nil},
 		"YAML after an execution": {"manifests:", "{{ $ns }}a: b: c\n    manifets:", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
