@@ -148,8 +148,8 @@ func (r *Reconciler) makes() []kit.Step[*reconciliation] {
 	return []kit.Step[*reconciliation]{
 		planned(r.plans.Render),          // internal/plan        blueprint + values → children to make (pure, but for the state of templates)
 		r.noteKeys,                       // prepare.go           unknown keys       → condition and event, or failed
-		r.recordJob,                      // status.go            job                → status, before anything is created
 		r.warnOfDeletion,                 // prepare.go           templates without  → event, before all of a kind is deleted
+		r.recordJob,                      // status.go            job                → status, before anything is created
 		made(r.publisher.PublishImports), // internal/publishing  imports            → copies in the own scope
 		made(r.children.ApplyChildren),   // internal/children    templates          → sub-installations
 		made(r.children.ApplyExecution),  // internal/children    deploy items       → Execution

@@ -144,11 +144,15 @@ func (s *reconciliation) showPending() {
 	case s.Inst.Spec.Suspend:
 		// What is suspended stays what it is, and whoever waits for the spec to be observed, as a Flux Kustomization does, waits no longer. The end
 		// of the suspension is another spec, so no change is lost.
+		if s.Inst.Status.ObservedGeneration == s.Inst.Generation {
+			s.pending(false, "", "")
+			return
+		}
 		s.Inst.Status.ObservedGeneration = s.Inst.Generation
 		for i := range s.Inst.Status.Conditions {
 			s.Inst.Status.Conditions[i].ObservedGeneration = s.Inst.Generation
 		}
-		s.pending(false, "", "")
+		s.restoreReady()
 	case !jobs.FollowsChanges(s.Inst):
 		message := "the spec is not applied yet: annotate " + v1alpha1.OperationAnnotation + "=reconcile to apply it once, or " +
 			v1alpha1.ReconcileIfChangedAnnotation + "=true to apply every change"
@@ -211,6 +215,9 @@ func (s *reconciliation) start(id, reason string) {
 	conditions.Delete(s.Inst, meta.StalledCondition)
 	conditions.Delete(s.Inst, jobs.ChangedDuringJobCondition)
 	conditions.Delete(s.Inst, jobs.ImportMissingCondition)
+	if conditions.IsUnknown(s.Inst, jobs.FollowsChangesCondition) {
+		conditions.Delete(s.Inst, jobs.FollowsChangesCondition)
+	}
 	kit.Progress(s.Inst, meta.ProgressingReason, "job started: "+reason)
 	s.Started = s.Inst.Status.DeepCopy()
 }
