@@ -51,9 +51,9 @@ func literal(language, text string) (root *yamlv3.Node, isAll bool) {
 	return document.Content[0], isAll
 }
 
-// isLiteral reports whether a text stands in the template as it will be.
+// isLiteral reports whether a text, or the path of a key, stands in the template as it will be.
 func isLiteral(text string) bool {
-	return !strings.Contains(text, hidden) && !strings.HasPrefix(text, "((") && text != "<<"
+	return !strings.Contains(text, hidden) && !strings.Contains(text, "((") && !strings.Contains(text, "<<")
 }
 
 // every calls use with the key and value of each entry of a mapping; keys may appear in several branches of a condition.

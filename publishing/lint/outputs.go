@@ -131,7 +131,7 @@ func (c *checker) keysMade(list string, s source, root *yamlv3.Node) {
 			if key.Published {
 				severity = Warning
 			}
-			if isWritten(key.Path) {
+			if isLiteral(key.Path) {
 				report(severity, prefix+key.Path, "%s%s", prefix, key)
 			}
 		}
@@ -142,11 +142,11 @@ func (c *checker) keysMade(list string, s source, root *yamlv3.Node) {
 		config, isMap := item["config"].(map[string]any)
 		kind, _ := item["type"].(string)
 		version, _ := config["apiVersion"].(string)
-		item := fmt.Sprintf("deployItems[%d].", i)
-		if shown.several[item+"type"] || shown.several[item+"config"] || shown.several[at+"apiVersion"] {
+		above := fmt.Sprintf("deployItems[%d].", i)
+		if shown.several[above+"type"] || shown.several[above+"config"] || shown.several[at+"apiVersion"] {
 			continue // of several branches only an execution tells which belong together
 		}
-		if known, builtIn := configurations[kind]; builtIn && isMap && isWritten(version) {
+		if known, builtIn := configurations[kind]; builtIn && isMap && isLiteral(version) {
 			like, err := known.version(version)
 			if err != nil {
 				report(Error, at+"apiVersion", "%s%v", at, err)
@@ -155,11 +155,6 @@ func (c *checker) keysMade(list string, s source, root *yamlv3.Node) {
 			unknown(at, keys.KeysOf(config, like, false))
 		}
 	}
-}
-
-// isWritten reports whether a path stands in the template as it will be.
-func isWritten(text string) bool {
-	return !strings.Contains(text, hidden) && !strings.Contains(text, "((") && !strings.Contains(text, "<<")
 }
 
 func itemsOf(tree any) []map[string]any {

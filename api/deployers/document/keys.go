@@ -70,10 +70,8 @@ func KeysInAnyCase(raw []byte, like any) []Key {
 
 // KeysOf is Keys or KeysInAnyCase for a decoded document.
 func KeysOf(tree any, like any, anyCase bool) []Key {
-	root := reflect.TypeOf(like)
-	w := &keyWalk{places: map[string]string{}, anyCase: anyCase}
-	w.learn(root, "", map[reflect.Type]bool{})
-	w.value(tree, root, "")
+	w := &keyWalk{root: reflect.TypeOf(like), anyCase: anyCase}
+	w.value(tree, w.root, "")
 	return w.unknown
 }
 
@@ -90,7 +88,8 @@ func Near(keys []Key) (near, others []Key) {
 }
 
 type keyWalk struct {
-	// places are the paths of the known keys by name, the shortest where there are several.
+	root reflect.Type
+	// places are the paths of the known keys by name, the shortest where there are several; nil until a key is unknown.
 	places  map[string]string
 	anyCase bool
 	unknown []Key
@@ -196,6 +195,10 @@ func (w *keyWalk) field(fields map[string]reflect.Type, name string) (reflect.Ty
 func (w *keyWalk) meant(name, path string, fields map[string]reflect.Type) string {
 	if near := Nearest(name, slices.Collect(maps.Keys(fields))); near != "" {
 		return join(path, near)
+	}
+	if w.places == nil {
+		w.places = map[string]string{}
+		w.learn(w.root, "", map[reflect.Type]bool{})
 	}
 	return w.places[name]
 }

@@ -195,6 +195,7 @@ func cleanStatus(response *http.Response) error {
 // statusIn returns the Status in an answer that was cleaned, without taking it out; nil where there is none.
 func statusIn(response *http.Response) *apierrors.StatusError {
 	content, err := io.ReadAll(response.Body)
+	_ = response.Body.Close() // all of it is read
 	response.Body = io.NopCloser(bytes.NewReader(content))
 	if err != nil {
 		return nil
