@@ -260,7 +260,7 @@ func TestC26RemoteArchive(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	for path, want := range map[string]string{
-		"/chart.tgz": "", "/moved.tgz": "", "/away.tgz": "redirect to scheme", "/huge.tgz": "larger than 20 MiB", "/other?token=hidden": "answers 418",
+		"/chart.tgz": "", "/moved.tgz": "", "/away.tgz": "unsupported protocol scheme", "/huge.tgz": "larger than 20 MiB", "/other?token=hidden": "answers 418",
 	} {
 		t.Run(strings.Trim(path, "/"), func(t *testing.T) {
 			f := newFixture(t)

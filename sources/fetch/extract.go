@@ -17,7 +17,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/measured"
+	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 )
 
 // The walk over the archive is our own and not fluxcd/pkg/tar because that one drops symbolic links without a word,
@@ -74,7 +74,7 @@ func walk(ctx context.Context, a Artifact, r io.Reader, dest *os.Root, l limits)
 	if err != nil {
 		return usage{}, err
 	}
-	archive := tar.NewReader(measured.Reader(stream, l.total+int64(l.entries+2)*headerAllowance, errStreamTooLong))
+	archive := tar.NewReader(egress.Reader(stream, l.total+int64(l.entries+2)*headerAllowance, errStreamTooLong))
 	for {
 		if err := ctx.Err(); err != nil {
 			return usage{}, fmt.Errorf("%s: extraction stopped: %w", a, err)

@@ -4,19 +4,14 @@
 package fetch
 
 import (
-	"cmp"
 	"errors"
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
-	"time"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/address"
+	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 )
-
-// dialTimeout is that of http.DefaultTransport.
-const dialTimeout = 30 * time.Second
 
 // errUnknownPrivate is all that is said of a server that is neither public nor known. Whether its name exists and which address it has would show what
 // is in the network of the process.
@@ -33,27 +28,21 @@ type guard struct {
 }
 
 func newGuard(o Options) *guard {
-	g := &guard{known: map[string]bool{}, publicOnly: o.PublicOnly, storage: address.Transport(false, dialTimeout), strangers: address.Transport(o.PublicOnly, dialTimeout)}
+	g := &guard{
+		known: map[string]bool{}, publicOnly: o.PublicOnly, storage: egress.New(egress.Policy{Redirects: egress.MostRedirects}),
+		strangers: egress.New(egress.Policy{PublicOnly: o.PublicOnly, Redirects: egress.MostRedirects}),
+	}
 	for _, server := range append([]string{o.HostOverwrite}, o.Storage...) {
-		for scheme := range ports {
-			g.known[serverOf(&url.URL{Scheme: scheme, Host: server})] = server != ""
+		for _, scheme := range []string{"http", "https"} {
+			g.known[egress.Server(&url.URL{Scheme: scheme, Host: server})] = server != ""
 		}
 	}
 	return g
 }
 
-// ports are those that a URL means where it names none.
-var ports = map[string]string{"http": "80", "https": "443"}
-
-// serverOf returns host and port of a URL in one form.
-func serverOf(u *url.URL) string {
-	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
-	return net.JoinHostPort(host, cmp.Or(u.Port(), ports[u.Scheme]))
-}
-
 // RoundTrip implements http.RoundTripper.
 func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
-	if !g.publicOnly || g.known[serverOf(request.URL)] {
+	if !g.publicOnly || g.known[egress.Server(request.URL)] {
 		return g.storage.RoundTrip(request)
 	}
 	response, err := g.strangers.RoundTrip(request)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 )
 
 // TestStrangersLearnNothingOfPrivateServers names servers of the private network in artifacts: the message is the same whatever is there, and none of them is
@@ -107,7 +109,7 @@ func TestServersMeanThePortOfTheirScheme(t *testing.T) {
 	} {
 		u, err := url.Parse(at)
 		require.NoError(t, err)
-		assert.Equal(t, known, g.known[serverOf(u)], at)
+		assert.Equal(t, known, g.known[egress.Server(u)], at)
 	}
 }
 

@@ -50,7 +50,7 @@ type Options struct {
 	PublicOnly bool
 	// Storage lists the servers of the operator from which artifacts come, as host or host:port; without a port it is that of the scheme.
 	Storage []string
-	// Transport carries the requests; nil means one of the store's own with http.DefaultTransport's settings, which refuses the metadata services of
+	// Transport carries the requests; nil means one of the store's own, which refuses the metadata services of
 	// clouds, and what PublicOnly says.
 	Transport http.RoundTripper
 }

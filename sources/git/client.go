@@ -24,6 +24,7 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
+	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 )
 
 // Defaults of Options.
@@ -49,7 +50,7 @@ type Options struct {
 	MaxTotal, MaxFile int64
 	// MaxEntries limits the number of files and directories of a commit.
 	MaxEntries int
-	// Transport carries the requests; nil means http.DefaultTransport.
+	// Transport carries the requests; nil means one of its own, which refuses the metadata services of clouds.
 	Transport http.RoundTripper
 }
 
@@ -66,7 +67,9 @@ func New(o Options) *Client {
 	o.MaxTotal = cmp.Or(max(o.MaxTotal, 0), DefaultMaxTotal)
 	o.MaxFile = cmp.Or(max(o.MaxFile, 0), DefaultMaxFile)
 	o.MaxEntries = cmp.Or(max(o.MaxEntries, 0), DefaultMaxEntries)
-	o.Transport = cmp.Or(o.Transport, http.DefaultTransport)
+	if o.Transport == nil {
+		o.Transport = egress.New(egress.Policy{Redirects: egress.MostRedirects})
+	}
 	limited := &http.Client{Transport: limitedTransport{o.Transport, o.MaxPack}}
 	return &Client{options: o, transport: githttp.NewClientWithOptions(limited, &githttp.ClientOptions{RedirectPolicy: githttp.FollowInitialRedirects})}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/measured"
+	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 )
 
 // errTooLarge is inside every error about a limit.
@@ -62,9 +62,9 @@ func (t limitedTransport) limited(r *http.Request, answer *http.Response) io.Rea
 	case answer.StatusCode >= http.StatusMultipleChoices:
 		return io.LimitReader(answer.Body, maxRefusal)
 	case r.Method != http.MethodPost:
-		return &refLines{from: measured.Reader(answer.Body, maxRefs, errManyRefs)}
+		return &refLines{from: egress.Reader(answer.Body, maxRefs, errManyRefs)}
 	}
-	return measured.Reader(answer.Body, t.max, errTooLarge)
+	return egress.Reader(answer.Body, t.max, errTooLarge)
 }
 
 // judge reads the pack in f once, without resolving deltas, and refuses it if its objects would exceed a limit when they

@@ -6,7 +6,11 @@ package oci
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -166,5 +170,33 @@ func TestLoginsOfTheOperator(t *testing.T) {
 				require.ErrorIs(t, err, tc.want)
 			})
 		}
+	}
+}
+
+// Registries of clouds hand layers over at another server, which takes no login.
+func TestBlobsMayComeFromAnotherServer(t *testing.T) {
+	for door, token := range map[string]bool{"basic": false, "token": true} {
+		t.Run(door, func(t *testing.T) {
+			var seen atomic.Value
+			storage := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				seen.Store(r.Header.Get("Authorization") + r.Header.Get("Cookie"))
+				if r.Header.Get("Authorization") != "" {
+					w.WriteHeader(http.StatusBadRequest) // as storages answer that are asked with two logins
+					return
+				}
+				_, _ = io.WriteString(w, "chart")
+			}))
+			t.Cleanup(storage.Close)
+			r, c := registry.Start(t, registry.Options{Users: []registry.User{somebody}, Token: token}), newClient(t, nil)
+			ref, _ := r.Push(t, "private", "1.0.0", layer(HelmChartLayer, "chart"))
+			r.Break(registry.On("GET", "blobs", func(_ *registry.Registry, w http.ResponseWriter, request *http.Request) bool {
+				http.Redirect(w, request, storage.URL+"/blob?signature=x", http.StatusTemporaryRedirect)
+				return true
+			}))
+			b, err := c.Pull(ctx, ref, as(t, r, "somebody:right"))
+			require.NoError(t, err)
+			require.Equal(t, "chart", string(b.Bytes))
+			require.Equal(t, "", seen.Load())
+		})
 	}
 }

@@ -142,12 +142,11 @@ func (k *cache) download(ctx context.Context, t target, d ocispec.Descriptor, wh
 
 // transfer makes one request and writes its answer to w.
 func (k *cache) transfer(ctx context.Context, t target, d ocispec.Descriptor, what part, w io.Writer) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	body, err := what.in(k.registries.repository(t)).Fetch(ctx, d)
 	if err != nil {
 		return transport.Fatal(err)
 	}
 	defer func() { _ = body.Close() }()
-	return transport.Copy(ctx, cancel, w, body, k.registries.options.Timeout/2)
+	_, err = io.Copy(w, body)
+	return err
 }

@@ -40,8 +40,7 @@ type Options struct {
 	CA []byte
 	// Timeout limits one call with all its requests and retries, except that of streamed content and uploads.
 	Timeout time.Duration
-	// TransferTimeout limits the download or upload of one blob. A download of which less than 4 KiB a second arrive in half of Timeout
-	// ends earlier.
+	// TransferTimeout limits the download or upload of one blob.
 	TransferTimeout time.Duration
 	// MaxManifest and MaxBlob limit the bytes of a manifest and of a blob that is returned in memory; neither exceeds what it
 	// says, whatever a caller asks for.
@@ -54,8 +53,7 @@ type Options struct {
 	LoginHint string
 	// PublicOnly refuses registries, and what they redirect to, at addresses that are not public. Metadata services of clouds are refused always.
 	PublicOnly bool
-	// Transport carries the requests; nil means one of the client's own. Certificate authorities, of Options and of
-	// credentials, and the limits on headers apply to the client's own or an *http.Transport only.
+	// Transport carries the requests; nil means connections of the client's own, to which certificate authorities and PublicOnly apply alone.
 	Transport http.RoundTripper
 }
 

@@ -63,8 +63,6 @@ func (k *cache) knows(t target) bool {
 // readReference brings what t is into the cache. What is too large is left to whoever wants it.
 func (k *cache) readReference(ctx context.Context, t target) (found ocispec.Descriptor, err error) {
 	err = transport.Again(ctx, func() error {
-		ctx, cancel := context.WithCancelCause(ctx)
-		defer cancel(nil)
 		d, body, err := k.registries.repository(t).FetchReference(ctx, t.at.Reference)
 		if err != nil {
 			return transport.Fatal(err)
@@ -76,7 +74,10 @@ func (k *cache) readReference(ctx context.Context, t target) (found ocispec.Desc
 		if t.acceptable(d, k.registries.options.MaxManifest, manifestPart) != nil {
 			return nil
 		}
-		err = k.contents.For(t.owner).Put(d.Digest, d.Size, func(w io.Writer) error { return transport.Copy(ctx, cancel, w, body, k.registries.options.Timeout/2) })
+		err = k.contents.For(t.owner).Put(d.Digest, d.Size, func(w io.Writer) error {
+			_, err := io.Copy(w, body)
+			return err
+		})
 		if err == nil {
 			k.grants.For(t.owner).Set("", t.ownership(d.Digest)...)
 		}

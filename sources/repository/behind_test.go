@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -244,7 +245,7 @@ func unreachable(t *testing.T) *oci.Client {
 type noNetwork struct{}
 
 func (noNetwork) RoundTrip(*http.Request) (*http.Response, error) {
-	return nil, errors.New("dial nothing")
+	return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("no network")}
 }
 
 func TestArtifactsBelowTheRegistryOfASourceUseItsLogin(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 	"github.com/flux-landscaper/flux-landscaper/sources/git"
@@ -104,14 +105,14 @@ func New(o Options) (*Repositories, error) {
 		o.Clock = time.Now
 	}
 	if o.Transport == nil {
-		o.Transport = guardedTransport(o.PublicOnly)
+		o.Transport = egress.New(egress.Policy{PublicOnly: o.PublicOnly, Redirects: egress.MostRedirects})
 	}
 	if o.Git == nil {
 		o.Git = git.New(git.Options{Dir: o.Store.Temporary(), AllowHTTP: o.AllowHTTP, Transport: o.Transport, Timeout: o.Timeout, MaxPack: o.MaxDownload})
 	}
 	return &Repositories{
 		options:  o,
-		http:     &http.Client{Transport: o.Transport, CheckRedirect: checkRedirect},
+		http:     &http.Client{Transport: o.Transport},
 		versions: memory.Open[grantKey, *version](o.Memory, nil),
 		decoded:  memory.Open[decodedKey, *component.Descriptor](o.Memory, nil),
 		rooms:    newRooms(o.MaxContent > o.Store.MaxDownload()),

@@ -19,7 +19,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/sources/address"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/measured"
+	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 )
 
 // web is what the access wget names. Requests with a method, header or body of their own are for those only who may send any request
@@ -88,7 +88,7 @@ func (r *Repositories) try(ctx context.Context, a component.Web, shown string, l
 		cancel()
 		return nil, unreached(shown, err)
 	}
-	content := &body{measured.Reader(answer.Body, limit, refused("download", errTooLarge)), answer.Body, cancel}
+	content := &body{egress.Reader(answer.Body, limit, refused("download", errTooLarge)), answer.Body, cancel}
 	if err := judge(shown, answer, limit); err != nil {
 		_ = content.Close()
 		return nil, err
@@ -143,24 +143,4 @@ type body struct {
 func (b *body) Close() error {
 	b.cancel()
 	return b.answer.Close()
-}
-
-// guardedTransport connects to no metadata services of clouds, and to public addresses alone where publicOnly says so; the same holds for the proxy of
-// the environment.
-func guardedTransport(publicOnly bool) http.RoundTripper {
-	transport := address.Transport(publicOnly, 10*time.Second)
-	transport.ResponseHeaderTimeout = 30 * time.Second
-	return transport
-}
-
-// checkRedirect follows a few redirects and none from https to http.
-func checkRedirect(to *http.Request, via []*http.Request) error {
-	const most = 5
-	if len(via) >= most {
-		return fmt.Errorf("more than %d redirects", most)
-	}
-	if via[0].URL.Scheme == "https" && to.URL.Scheme != "https" {
-		return errors.New("a redirect leads from https to " + to.URL.Scheme)
-	}
-	return nil
 }

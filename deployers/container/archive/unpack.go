@@ -15,7 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/measured"
+	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 )
 
 // Permissions of what is unpacked: the owner and the group of the volume may always read and write.
@@ -30,14 +30,14 @@ var errArchive = fmt.Errorf("the archive: %w", ErrTooLarge)
 // Unpack writes the content of an archive below a directory that it cannot leave. It keeps whether files are executable. An archive
 // with anything but files and directories, with paths that leave the directory, or beyond the limits is an error.
 func Unpack(packed io.Reader, root *os.Root, limits Limits) error {
-	unzipped, err := gzip.NewReader(measured.Reader(packed, limits.Packed, errArchive))
+	unzipped, err := gzip.NewReader(egress.Reader(packed, limits.Packed, errArchive))
 	if err != nil {
 		return fmt.Errorf("read the archive: %w", err)
 	}
 	defer unzipped.Close()
 	// What tar needs beside the files: a header and padding for each.
 	overhead := int64(limits.Entries+1)*4096 + 1<<20
-	entries, content := tar.NewReader(measured.Reader(unzipped, limits.Bytes+overhead, errArchive)), limits.Bytes
+	entries, content := tar.NewReader(egress.Reader(unzipped, limits.Bytes+overhead, errArchive)), limits.Bytes
 	for count := 0; ; count++ {
 		header, err := entries.Next()
 		if errors.Is(err, io.EOF) {

@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -17,7 +16,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/sources/address"
+	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 	"github.com/flux-landscaper/flux-landscaper/sources/keysize"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
@@ -26,8 +25,6 @@ const (
 	maxArchive      = 20 << 20
 	maxIndex        = 50 << 20
 	downloadTimeout = time.Minute
-	dialTimeout     = 10 * time.Second
-	maxRedirects    = 5
 	// maxValidator is the length of the longest validator that is kept, in bytes.
 	maxValidator = 1 << 10
 )
@@ -37,8 +34,8 @@ type download struct {
 	// field of the DeployItem that the URL comes from, for messages.
 	field string
 	url   string
-	// authorization is the header of that name; empty means none. It goes to prefix and what lies below it only.
-	authorization, prefix string
+	// authorization is the header of that name; empty means none.
+	authorization string
 	// known is the validator of the content that the caller has; with it the server may answer that nothing has changed.
 	known validator
 	// caData are more certificate authorities to trust, as PEM or base64 of it.
@@ -64,14 +61,14 @@ type answer struct {
 
 // downloader fetches over HTTP what tenants name.
 type downloader struct {
-	transport *http.Transport
+	policy egress.Policy
+	client *http.Client
 }
 
 // newDownloader returns a downloader, which connects to public addresses only where the operator wants that, and to no metadata service.
 func newDownloader(publicOnly bool) *downloader {
-	transport := address.Transport(publicOnly, dialTimeout)
-	transport.ResponseHeaderTimeout = downloadTimeout
-	return &downloader{transport: transport}
+	policy := egress.Policy{PublicOnly: publicOnly, Redirects: egress.MostRedirects, Header: downloadTimeout}
+	return &downloader{policy: policy, client: egress.New(policy).Client()}
 }
 
 // get returns the body. Errors name field and host, never credentials.
@@ -88,7 +85,7 @@ func (d *downloader) ask(ctx context.Context, what download) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	client, done, err := d.client(what)
+	client, done, err := d.trusting(what.caData)
 	if err != nil {
 		return answer{}, err
 	}
@@ -132,34 +129,19 @@ func (what download) request(ctx context.Context) (*http.Request, error) {
 	return request, nil
 }
 
-// client returns the client for one download and the function that frees it.
-func (d *downloader) client(what download) (*http.Client, func(), error) {
-	client := &http.Client{Transport: d.transport, CheckRedirect: what.checkRedirect}
-	if what.caData == "" {
-		return client, func() {}, nil
+// trusting returns the client for one download and the function that frees it.
+func (d *downloader) trusting(caData string) (*http.Client, func(), error) {
+	if caData == "" {
+		return d.client, func() {}, nil
 	}
-	roots, err := certificatePool(what.caData)
+	roots, err := certificatePool(caData)
 	if err != nil {
 		return nil, nil, err
 	}
-	transport := d.transport.Clone()
-	transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
-	client.Transport = transport
-	return client, transport.CloseIdleConnections, nil
-}
-
-// checkRedirect refuses what leads away from the web, and takes the credentials off a request that they were not given for.
-func (what download) checkRedirect(request *http.Request, via []*http.Request) error {
-	if len(via) >= maxRedirects {
-		return errors.New("too many redirects")
-	}
-	if scheme := request.URL.Scheme; scheme != "https" && scheme != "http" {
-		return fmt.Errorf("redirect to scheme %q", scheme)
-	}
-	if !covers(what.prefix, request.URL.String()) {
-		request.Header.Del("Authorization")
-	}
-	return nil
+	policy := d.policy
+	policy.TLS = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	client := egress.New(policy).Client()
+	return client, client.CloseIdleConnections, nil
 }
 
 func certificatePool(data string) (*x509.CertPool, error) {

@@ -201,7 +201,7 @@ func (f *Finder) authorized(ctx context.Context, item *contract.Item, auths []re
 		if err != nil {
 			return download{}, err
 		}
-		what.authorization, what.prefix, what.caData = header, config.RepositoryURL(auth.URL), auth.CustomCAData
+		what.authorization, what.caData = header, auth.CustomCAData
 	}
 	return what, nil
 }

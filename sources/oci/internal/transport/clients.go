@@ -4,7 +4,6 @@
 package transport
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -16,12 +15,10 @@ import (
 	"k8s.io/utils/lru"
 	"oras.land/oras-go/v2/registry/remote/retry"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/address"
+	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 )
 
 const (
-	// dialTimeout limits one try to connect.
-	dialTimeout = 10 * time.Second
 	// mostHeaderWait limits the time from a request to its answer, so that a hanging registry leaves time for another try.
 	mostHeaderWait = 15 * time.Second
 	// rememberedAuthorities is for how many certificate authorities of credentials connections are kept.
@@ -31,6 +28,7 @@ const (
 // Clients hold an HTTP client for each set of certificate authorities, so that the one of a tenant is trusted for
 // nobody else.
 type Clients struct {
+	policy  egress.Policy
 	base    http.RoundTripper
 	pool    *x509.CertPool
 	plain   *http.Client
@@ -39,7 +37,7 @@ type Clients struct {
 
 // Options configure Clients.
 type Options struct {
-	// Transport carries the requests; nil means one of the package's own, which reaches public addresses alone where PublicOnly says so.
+	// Transport carries the requests; nil means connections of the package's own, to public addresses alone where PublicOnly says so.
 	Transport  http.RoundTripper
 	PublicOnly bool
 	// CA holds further certificate authorities, PEM-encoded, beside those of the system.
@@ -50,9 +48,13 @@ type Options struct {
 
 // New makes Clients. It fails if the authorities cannot be read.
 func New(o Options) (*Clients, error) {
-	t := &Clients{base: o.Transport, special: lru.NewWithEvictionFunc(rememberedAuthorities, func(_ lru.Key, v any) {
-		v.(*http.Client).CloseIdleConnections()
-	})}
+	t := &Clients{
+		base: o.Transport,
+		policy: egress.Policy{
+			PublicOnly: o.PublicOnly, Redirects: egress.MostRedirects, Plain: true, Header: min(mostHeaderWait, o.Timeout/4), Stores: true,
+		},
+		special: lru.NewWithEvictionFunc(rememberedAuthorities, func(_ lru.Key, v any) { v.(*http.Client).CloseIdleConnections() }),
+	}
 	var err error
 	if t.pool, err = x509.SystemCertPool(); err != nil {
 		return nil, fmt.Errorf("registry client: read the certificate authorities of the system: %w", err)
@@ -60,20 +62,8 @@ func New(o Options) (*Clients, error) {
 	if len(o.CA) > 0 && !t.pool.AppendCertsFromPEM(o.CA) {
 		return nil, errors.New("registry client: Options.CA holds no certificate; give PEM blocks of type CERTIFICATE")
 	}
-	if t.base == nil {
-		t.base = ownTransport(min(mostHeaderWait, o.Timeout/4), o.PublicOnly)
-	}
 	t.plain = t.with(t.pool)
 	return t, nil
-}
-
-// ownTransport asks for no compression: a digest is one of the bytes on the wire, and an answer that grows is a bomb.
-func ownTransport(headerWait time.Duration, publicOnly bool) *http.Transport {
-	own := address.Transport(publicOnly, dialTimeout)
-	own.ResponseHeaderTimeout = headerWait
-	own.MaxIdleConnsPerHost = 16
-	own.DisableCompression = true
-	return own
 }
 
 // For returns the HTTP client that trusts the authorities ca beside the others.
@@ -93,46 +83,17 @@ func (t *Clients) For(ca []byte) *http.Client {
 }
 
 func (t *Clients) with(pool *x509.CertPool) *http.Client {
-	base := t.base
-	if own, ok := base.(*http.Transport); ok {
-		quick := own.Clone()
-		quick.TLSClientConfig = trusting(own.TLSClientConfig, pool)
-		slow := quick.Clone()
-		slow.ResponseHeaderTimeout = 0
-		base = byMethod{quick, slow}
+	policy := t.policy
+	policy.TLS = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	sender := egress.New(policy)
+	if t.base != nil {
+		sender = egress.Over(t.base, policy)
 	}
-	return &http.Client{Transport: &retry.Transport{Base: base, Policy: func() retry.Policy { return retryPolicy{} }}}
-}
-
-func trusting(config *tls.Config, pool *x509.CertPool) *tls.Config {
-	if config == nil {
-		config = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
-	config = config.Clone()
-	config.RootCAs = cmp.Or(config.RootCAs, pool)
-	return config
+	return &http.Client{Transport: &retry.Transport{Base: sender, Policy: func() retry.Policy { return retryPolicy{} }}}
 }
 
 // Close ends idle connections.
 func (t *Clients) Close() {
 	t.plain.CloseIdleConnections()
 	t.special.Clear()
-}
-
-// byMethod lets an upload wait for its answer as long as it may take, because a registry stores the content before it
-// answers.
-type byMethod struct{ quick, slow *http.Transport }
-
-// RoundTrip implements http.RoundTripper.
-func (b byMethod) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method == http.MethodPut || r.Method == http.MethodPatch {
-		return b.slow.RoundTrip(r)
-	}
-	return b.quick.RoundTrip(r)
-}
-
-// CloseIdleConnections is called by http.Client.
-func (b byMethod) CloseIdleConnections() {
-	b.quick.CloseIdleConnections()
-	b.slow.CloseIdleConnections()
 }

@@ -6,14 +6,11 @@ package transport
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"strconv"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -80,7 +77,7 @@ func retryAfter(answer *http.Response, now time.Time) time.Duration {
 
 // Interrupted tells, with false for nil, whether err is one of a connection that broke or did not answer, where the next may be better.
 func Interrupted(err error) bool {
-	for _, broken := range []error{syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, errStalled} {
+	for _, broken := range []error{syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed} {
 		if errors.Is(err, broken) {
 			return true
 		}
@@ -112,80 +109,3 @@ func Fatal(err error) error { return Permanent{err} }
 
 // Unwrap returns the error.
 func (p Permanent) Unwrap() error { return p.error }
-
-// errStalled ends a transfer in which nothing moves.
-var errStalled = errors.New("nothing arrived for too long")
-
-// minThroughput is how many bytes have to arrive in a second, on average over half of Options.Timeout. Less would hold what waits for the
-// content for as long as the registry likes.
-const minThroughput = 4 << 10
-
-// slowError ends a transfer that is slower than that.
-type slowError struct {
-	arrived int64
-	in      time.Duration
-}
-
-// Error returns the message.
-func (e *slowError) Error() string {
-	return fmt.Sprintf("the registry is too slow: %d bytes arrived in %s; at least %d in a second have to", e.arrived, e.in, minThroughput)
-}
-
-// paceGuard ends a transfer by its cancel function when too little arrives for the given time.
-type paceGuard struct {
-	r       io.Reader
-	after   time.Duration
-	cancel  context.CancelCauseFunc
-	arrived atomic.Int64
-	// last is when something arrived last, in nanoseconds.
-	last  atomic.Int64
-	timer *time.Timer
-}
-
-func guardPace(r io.Reader, after time.Duration, cancel context.CancelCauseFunc) *paceGuard {
-	g := &paceGuard{r: r, after: after, cancel: cancel}
-	g.last.Store(time.Now().UnixNano())
-	g.timer = time.AfterFunc(math.MaxInt64, g.judge)
-	g.timer.Reset(after)
-	return g
-}
-
-// judge looks at what arrived since it did so last.
-func (g *paceGuard) judge() {
-	arrived, silent := g.arrived.Swap(0), time.Since(time.Unix(0, g.last.Load()))
-	switch {
-	case silent >= g.after/2:
-		g.cancel(errStalled)
-	case float64(arrived) < minThroughput*g.after.Seconds():
-		g.cancel(&slowError{arrived, g.after})
-	default:
-		g.timer.Reset(g.after)
-	}
-}
-
-// Read implements io.Reader.
-func (g *paceGuard) Read(p []byte) (int, error) {
-	n, err := g.r.Read(p)
-	g.arrived.Add(int64(n))
-	g.last.Store(time.Now().UnixNano())
-	return n, err
-}
-
-func (g *paceGuard) stop() { g.timer.Stop() }
-
-// Copy writes body, the answer to a request with ctx, to w. It ends the request by cancel when too little arrives within after.
-func Copy(ctx context.Context, cancel context.CancelCauseFunc, w io.Writer, body io.Reader, after time.Duration) error {
-	guarded := guardPace(body, after, cancel)
-	defer guarded.stop()
-	_, err := io.Copy(w, guarded)
-	slow := (*slowError)(nil)
-	switch cause := context.Cause(ctx); {
-	case err == nil:
-		return nil
-	case errors.Is(cause, errStalled):
-		return errStalled
-	case errors.As(cause, &slow):
-		return Permanent{slow}
-	}
-	return err
-}

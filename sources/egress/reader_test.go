@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package measured_test
+package egress
 
 import (
 	"errors"
@@ -12,8 +12,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/flux-landscaper/flux-landscaper/sources/measured"
 )
 
 func TestReader(t *testing.T) {
@@ -22,10 +20,10 @@ func TestReader(t *testing.T) {
 		"at once": func(r io.Reader) io.Reader { return r }, "byte by byte": iotest.OneByteReader, "with the end": iotest.DataErrReader,
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := io.ReadAll(measured.Reader(of(strings.NewReader("four")), 4, exceeded))
+			got, err := io.ReadAll(Reader(of(strings.NewReader("four")), 4, exceeded))
 			require.NoError(t, err)
 			assert.Equal(t, "four", string(got))
-			more := measured.Reader(of(strings.NewReader("fives")), 4, exceeded)
+			more := Reader(of(strings.NewReader("fives")), 4, exceeded)
 			_, err = io.ReadAll(more)
 			require.ErrorIs(t, err, exceeded)
 			_, err = more.Read(make([]byte, 1))
@@ -33,6 +31,6 @@ func TestReader(t *testing.T) {
 		})
 	}
 	broken := errors.New("broken")
-	_, err := io.ReadAll(measured.Reader(iotest.ErrReader(broken), 4, exceeded))
+	_, err := io.ReadAll(Reader(iotest.ErrReader(broken), 4, exceeded))
 	assert.ErrorIs(t, err, broken)
 }

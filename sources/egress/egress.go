@@ -1,0 +1,195 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package egress sends requests to servers that others name: Targets, registries, chart repositories, Git servers, issuers, the storage of artifacts and
+// receivers of events. Each use has a Policy, which bounds the time and the size of answers, and says where redirects may lead. It promises nothing to others.
+package egress
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/flux-landscaper/flux-landscaper/sources/address"
+)
+
+const (
+	// MostRedirects is how many redirects a registry, a repository or a storage of artifacts may need.
+	MostRedirects = 5
+	// dialTimeout is the time for a connection, and for its TLS handshake.
+	dialTimeout = 10 * time.Second
+	// headerTimeout is the time until the header of an answer where a policy names none.
+	headerTimeout = 30 * time.Second
+	// maxHeaderBytes bounds the header of an answer: real ones have a few kilobytes.
+	maxHeaderBytes = 256 << 10
+	idleTimeout    = 90 * time.Second
+	// idlePerHost is how many connections to a server wait for the next request.
+	idlePerHost = 25
+	// unreadBytes is how much of an HTTP/2 answer a server may send before somebody reads it.
+	unreadBytes = 256 << 10
+)
+
+// Policy says how requests are sent, and what an answer may be.
+type Policy struct {
+	// Dial opens connections; nil means address.Dialing, to public addresses alone where PublicOnly says so. Each connection is judged, those that redirects
+	// lead to included.
+	Dial       address.Dial
+	PublicOnly bool
+	// Proxy and TLS are those of the connections; nil means the proxy of the environment, and the authorities of the system.
+	Proxy func(*http.Request) (*url.URL, error)
+	TLS   *tls.Config
+	// HTTP2 lets one connection carry many requests.
+	HTTP2 bool
+	// Plain asks for no compression: what a digest is about are the bytes on the wire.
+	Plain bool
+
+	// Header is the time from the begin of a request until the header of its answer; zero means 30 seconds. With Stores it holds for no PUT and PATCH: those
+	// who store content do so before they answer.
+	Header time.Duration
+	Stores bool
+	// Body is the time for the rest of an answer; zero leaves it to the context of the request. Most is how many bytes it may have; zero leaves that to who
+	// reads it.
+	Body time.Duration
+	Most int64
+	// Redirects is how many are followed. With none an answer that is a redirect is ErrRedirect.
+	Redirects int
+	// Stream tells the requests whose answers are read while they come. Nil means none. For such an answer Renewal stands in place of Body, after which it
+	// ends, so that who reads it asks again, and Event in place of Most, for each of its lines.
+	Stream  func(*http.Request) bool
+	Renewal time.Duration
+	Event   int64
+}
+
+// Transport sends requests within a policy. It is safe for concurrent use.
+type Transport struct {
+	policy Policy
+	base   http.RoundTripper
+}
+
+// New returns a transport with connections of its own.
+func New(p Policy) *Transport { return Over(connections(p), p) }
+
+// Over returns a transport whose requests base sends. What a policy says of connections is left to that.
+func Over(base http.RoundTripper, p Policy) *Transport {
+	p.Header = cmp.Or(p.Header, headerTimeout)
+	return &Transport{policy: p, base: base}
+}
+
+// Client returns a client of the transport.
+func (t *Transport) Client() *http.Client { return &http.Client{Transport: t} }
+
+// WrappedRoundTripper lets client-go find the connections.
+func (t *Transport) WrappedRoundTripper() http.RoundTripper { return t.base }
+
+// CloseIdleConnections closes what no request needs.
+func (t *Transport) CloseIdleConnections() { utilnet.CloseIdleConnectionsFor(t.base) }
+
+// connections returns the connections of a policy. The proxy of the environment is not asked for a server that is named by an address which the process
+// does not reach for tenants: that connection is tried directly, and refused. What names lead to behind a proxy is for the proxy to decide.
+func connections(p Policy) *http.Transport {
+	pool := &http.Transport{
+		DialContext: p.Dial, Proxy: p.Proxy, TLSClientConfig: p.TLS.Clone(), DisableCompression: p.Plain, MaxResponseHeaderBytes: maxHeaderBytes,
+		TLSHandshakeTimeout: dialTimeout, IdleConnTimeout: idleTimeout, MaxIdleConnsPerHost: idlePerHost, ExpectContinueTimeout: time.Second,
+	}
+	if p.Dial == nil {
+		pool.DialContext = address.Dialing(p.PublicOnly, dialTimeout)
+	}
+	if p.Proxy == nil {
+		pool.Proxy = address.Proxy(p.PublicOnly, http.ProxyFromEnvironment)
+	}
+	if p.HTTP2 {
+		pool.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: unreadBytes}
+		return utilnet.SetTransportDefaults(pool)
+	}
+	if p.TLS == nil {
+		pool.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	pool.Protocols = new(http.Protocols)
+	pool.Protocols.SetHTTP1(true)
+	pool.TLSClientConfig.NextProtos = []string{"http/1.1"} // the default one offers HTTP/2
+	return pool
+}
+
+// RoundTrip sends a request. Its errors quote nothing that the server said.
+func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	sent, isForeign, err := t.policy.follow(request)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(request.Context())
+	if !t.policy.Stores || request.Method != http.MethodPut && request.Method != http.MethodPatch {
+		defer time.AfterFunc(t.policy.Header, func() { cancel(ErrSilent) }).Stop()
+	}
+	response, err := t.base.RoundTrip(sent.WithContext(ctx))
+	if err != nil {
+		defer cancel(nil)
+		return nil, speakable(ctx, err)
+	}
+	response.Request = request
+	if code := response.StatusCode; t.policy.Redirects == 0 && code >= 300 && code < 400 && code != http.StatusNotModified {
+		_ = response.Body.Close() // nobody reads it
+		cancel(nil)
+		return nil, ErrRedirect
+	}
+	if isForeign {
+		response.Header.Del("Www-Authenticate") // the login is for another server
+	}
+	response.Body = t.policy.bounded(ctx, cancel, request, response.Body)
+	return response, nil
+}
+
+// bounded returns a body within the policy. A connection that has switched its protocol is left alone.
+func (p *Policy) bounded(ctx context.Context, cancel context.CancelCauseFunc, request *http.Request, from io.ReadCloser) io.ReadCloser {
+	if _, isSwitched := from.(io.Writer); isSwitched {
+		return from
+	}
+	b := &body{Reader: from, from: from, ctx: ctx, cancel: cancel}
+	after, cause := p.Body, ErrSlow
+	switch isStream := p.Stream != nil && p.Stream(request); {
+	case isStream:
+		after, cause = p.Renewal, errRenewed
+		if p.Event > 0 {
+			b.Reader = &lines{from: from, most: p.Event, left: p.Event, untilRenewal: eventsOfStream * p.Event}
+		}
+	case p.Most > 0:
+		b.Reader = Reader(from, p.Most, ErrLarge)
+	}
+	if after > 0 {
+		b.late = time.AfterFunc(after, func() { cancel(cause) })
+	}
+	return b
+}
+
+// body is an answer within a policy.
+type body struct {
+	io.Reader
+	from   io.Closer
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	late   *time.Timer
+}
+
+// Read reads from the answer.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if err != nil && err != io.EOF && err != ErrLarge {
+		err = speakable(b.ctx, err)
+	}
+	return n, err
+}
+
+// Close ends the answer.
+func (b *body) Close() error {
+	if b.late != nil {
+		b.late.Stop()
+	}
+	err := b.from.Close()
+	b.cancel(nil)
+	return err
+}
