@@ -22,10 +22,15 @@ type DataObject struct {
 	// Undecoded is what could not be read.
 	Undecoded Undecoded `json:"-"`
 
-	// data is the value: any JSON.
+	// data is the value: any JSON. Default: null.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
 	Data AnyJSON `json:"data"`
+	// secretRef names a Secret of the same namespace, or one key of it, that holds the value as YAML in place of data. An addition to the API of
+	// Gardener Landscaper.
+	// +optional
+	SecretReference *LocalSecretReference `json:"secretRef,omitempty"`
 }
 
 // DataObjectList is a list of DataObjects.

@@ -20,6 +20,10 @@ type ExecutionSpec struct {
 	// deployItemsCompressed is the gzipped JSON of the templates; when given it wins over deployItems.
 	// +optional
 	DeployItemsCompressed []byte `json:"deployItemsCompressed,omitempty"`
+	// sensitiveExports keeps what the items export in a Secret that the DataObject of the exports names. Default: false. An addition to the API of
+	// Gardener Landscaper.
+	// +optional
+	SensitiveExports bool `json:"sensitiveExports,omitempty"`
 }
 
 // DeployItemTemplate is the template of one DeployItem.

@@ -178,6 +178,10 @@ type DataImport struct {
 	// configMapRef names a ConfigMap, or one key of it, read as YAML.
 	// +optional
 	ConfigMapRef *LocalConfigMapReference `json:"configMapRef,omitempty"`
+	// sensitive keeps what sub-installations see of the value in a Secret. What comes from a Secret of an export is sensitive by itself. Default:
+	// false. An addition to the API of Gardener Landscaper.
+	// +optional
+	Sensitive bool `json:"sensitive,omitempty"`
 }
 
 // TargetImport reads one or several Targets: exactly one of its fields besides the name.
@@ -221,6 +225,10 @@ type DataExport struct {
 	Name string `json:"name"`
 	// dataRef names the DataObject in the scope of the parent.
 	DataRef string `json:"dataRef"`
+	// sensitive keeps the value in a Secret that the DataObject names. It counts also where the blueprint says it of the export. Default: false. An
+	// addition to the API of Gardener Landscaper.
+	// +optional
+	Sensitive bool `json:"sensitive,omitempty"`
 }
 
 // TargetExport writes one Target.

@@ -82,6 +82,8 @@ type ImportDefinition struct {
 	TargetType string `json:"targetType,omitempty"`
 	// Required is true unless it is said to be false.
 	Required *bool `json:"required,omitempty"`
+	// Sensitive keeps a data import in a Secret where sub-installations see it.
+	Sensitive bool `json:"sensitive,omitempty"`
 	// Default of an optional data import.
 	Default Default `json:"default,omitempty"`
 	// ConditionalImports count only when this optional import has a value.
@@ -107,6 +109,8 @@ type ExportDefinition struct {
 	Schema *v1alpha1.AnyJSON `json:"schema,omitempty"`
 	// TargetType is the type of a target export.
 	TargetType string `json:"targetType,omitempty"`
+	// Sensitive keeps a data export in a Secret.
+	Sensitive bool `json:"sensitive,omitempty"`
 }
 
 // TemplateExecutor is one template to run.

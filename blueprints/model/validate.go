@@ -118,7 +118,7 @@ func (v *validator) importType(at string, d *ImportDefinition) {
 	case TypeData:
 		v.dataField(at, d.Schema != nil, d.TargetType)
 	case TypeTarget, TypeTargetList, TypeTargetMap:
-		v.targetField(at, string(d.Type), d.Schema != nil, d.TargetType)
+		v.targetField(at, string(d.Type), d.Schema != nil, d.Sensitive, d.TargetType)
 	case "componentDescriptor", "componentDescriptorList":
 		v.add(at+".type", "imports of type %q were removed in 2022; import data instead, templates see the component descriptor as cd", d.Type)
 	case "":
@@ -137,12 +137,15 @@ func (v *validator) dataField(at string, hasSchema bool, targetType string) {
 	}
 }
 
-func (v *validator) targetField(at, kind string, hasSchema bool, targetType string) {
+func (v *validator) targetField(at, kind string, hasSchema, isSensitive bool, targetType string) {
 	if targetType == "" {
 		v.add(at+".targetType", "type %s needs a targetType, for example landscaper.gardener.cloud/kubernetes-cluster", kind)
 	}
 	if hasSchema {
 		v.add(at+".schema", "type %s has no schema; remove it", kind)
+	}
+	if isSensitive {
+		v.add(at+".sensitive", "only data is sensitive, and the credentials of a Target are in the Secret that it names; remove it")
 	}
 }
 
@@ -159,7 +162,7 @@ func (v *validator) exports(path string, exports []ExportDefinition) {
 		case TypeData:
 			v.dataField(at, e.Schema != nil, e.TargetType)
 		case TypeTarget:
-			v.targetField(at, string(e.Type), e.Schema != nil, e.TargetType)
+			v.targetField(at, string(e.Type), e.Schema != nil, e.Sensitive, e.TargetType)
 		case "":
 			v.add(at, "the kind of the export is not clear; set exactly one of schema and targetType, or type")
 		default:

@@ -17,6 +17,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/sensitive"
 )
 
 // exportKey is the key of the Secret in which a deployer leaves the exports of an item.
@@ -97,24 +98,45 @@ func (e exporter) read(ctx context.Context, item *v1alpha1.DeployItem, texts *ex
 // anew, one without owner is taken over, and one that belongs to somebody else is left alone.
 func (e exporter) write(ctx context.Context, s *scope, data v1alpha1.AnyJSON) error {
 	wanted := exportObject(s.execution, data)
+	if s.execution.Spec.SensitiveExports {
+		sensitive.Mark(wanted)
+	}
+	stored := sensitive.Stored(wanted)
 	existing := &v1alpha1.DataObject{}
 	err := e.live.Get(ctx, client.ObjectKeyFromObject(wanted), existing)
 	switch {
 	case apierrors.IsNotFound(err):
-		err = e.Create(ctx, wanted)
+		err = e.Create(ctx, stored)
 	case err != nil:
 		return err
 	case !belongsTo(existing, s.execution):
 		return kit.Stall(operation, "ExportExists", "DataObject %s/%s exists and does not belong to execution %s; delete it",
 			existing.Namespace, existing.Name, s.execution.Name)
 	case isOfEarlier(existing, s.execution):
-		err = e.replace(ctx, existing, wanted)
-	case !metav1.IsControlledBy(existing, s.execution), !kit.SameRawJSON(existing.Data.RawMessage, data.RawMessage):
-		wanted.ResourceVersion = existing.ResourceVersion
-		err = e.Update(ctx, wanted)
+		err = e.replace(ctx, existing, stored)
+	case !metav1.IsControlledBy(existing, s.execution), !kit.SameRawJSON(existing.Data.RawMessage, stored.Data.RawMessage),
+		(existing.SecretReference == nil) != (wanted.SecretReference == nil):
+		err = e.update(ctx, existing, wanted, stored)
+	default:
+		stored = existing
 	}
 	s.execution.Status.ExportReference = &v1alpha1.ObjectReference{Name: wanted.Name, Namespace: wanted.Namespace}
-	return err
+	if err != nil {
+		return err
+	}
+	return sensitive.Keep(ctx, e.live, e.Client, wanted, stored)
+}
+
+// update writes the DataObject over the one that exists. A value that moves is never without a place.
+func (e exporter) update(ctx context.Context, existing, wanted, stored *v1alpha1.DataObject) error {
+	if err := sensitive.Keep(ctx, e.live, e.Client, wanted, existing); err != nil {
+		return err
+	}
+	stored.ResourceVersion = existing.ResourceVersion
+	if err := e.Update(ctx, stored); err != nil || wanted.SecretReference != nil {
+		return err
+	}
+	return sensitive.Drop(ctx, e.live, e.Client, existing)
 }
 
 // isOfEarlier reports whether a DataObject belongs to an Execution that is gone, so that garbage collection is about to take it.

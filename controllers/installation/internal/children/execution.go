@@ -54,6 +54,7 @@ func (k *Keeper) ApplyExecution(ctx context.Context, p *plan.Plan, f *Family) er
 	if err != nil {
 		return err
 	}
+	spec.SensitiveExports = p.HasSensitiveExports()
 	if f.Execution == nil {
 		return k.createExecution(ctx, f, spec)
 	}
@@ -175,6 +176,7 @@ func sameItems(has, wanted v1alpha1.ExecutionSpec) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return kit.SameJSON(
-		v1alpha1.ExecutionSpec{Context: has.Context, DeployItems: present}, v1alpha1.ExecutionSpec{Context: wanted.Context, DeployItems: items})
+	has.DeployItems, has.DeployItemsCompressed = present, nil
+	wanted.DeployItems, wanted.DeployItemsCompressed = items, nil
+	return kit.SameJSON(has, wanted)
 }

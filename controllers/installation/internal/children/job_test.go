@@ -225,7 +225,10 @@ func TestANewExecutionWaitsForThatOfAFormerInstallation(t *testing.T) {
 			execution.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(former, v1alpha1.GroupVersion.WithKind("Installation"))}
 			f, k := familyOf(inst), keeper(t, execution)
 			require.NoError(t, k.FindExecution(t.Context(), f))
-			failure := kit.AsFailure(jobs.Operation, k.ApplyExecution(t.Context(), &plan.Plan{Content: &plan.Content{DeployItems: items}}, f))
+			p := &plan.Plan{
+				Inst: inst, Inputs: inputs.Inputs{Blueprint: &inputs.Blueprint{Document: &model.Blueprint{}}}, Content: &plan.Content{DeployItems: items},
+			}
+			failure := kit.AsFailure(jobs.Operation, k.ApplyExecution(t.Context(), p, f))
 			assert.Equal(t, kit.Waiting, failure.Kind)
 			assert.Equal(t, tc.message, failure.Err.Error())
 		})

@@ -36,12 +36,13 @@ func sameMap(a, b map[string]string, ignored ...string) bool {
 	return maps.Equal(without(a), without(b))
 }
 
-// sameValue compares the data of DataObjects and the specs of Targets.
+// sameValue compares the specs of Targets and the data of DataObjects, or where that is. A Secret is compared by who writes it.
 func sameValue(a, b client.Object) bool {
 	switch a := a.(type) {
 	case *v1alpha1.DataObject:
 		b, ok := b.(*v1alpha1.DataObject)
-		return ok && kit.SameRawJSON(a.Data.RawMessage, b.Data.RawMessage)
+		return ok && reflect.DeepEqual(a.SecretReference, b.SecretReference) &&
+			(b.SecretReference != nil || kit.SameRawJSON(a.Data.RawMessage, b.Data.RawMessage))
 	case *v1alpha1.Target:
 		b, ok := b.(*v1alpha1.Target)
 		return ok && a.Spec.Type == b.Spec.Type && a.Spec.ServiceAccountName == b.Spec.ServiceAccountName &&

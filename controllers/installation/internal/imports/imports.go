@@ -24,6 +24,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/sensitive"
 )
 
 // Collector collects what Installations import.
@@ -38,6 +39,8 @@ type Collector struct {
 type Collected struct {
 	Values  render.Imports
 	Targets map[string]*v1alpha1.Target
+	// Sensitive are the data imports that sub-installations see in Secrets only, by name.
+	Sensitive map[string]bool
 	// hashes tell by key of the import index whether an imported object changed.
 	hashes map[string]string
 	// held is the memory that the values take.
@@ -49,7 +52,7 @@ func (c *Collected) Hash() string { return data.HashOf(c.hashes) }
 
 // Collect reads everything that an Installation imports. Errors name field and import.
 func (c *Collector) Collect(ctx context.Context, inst *v1alpha1.Installation) (*Collected, error) {
-	imports := &Collected{hashes: map[string]string{}, Targets: map[string]*v1alpha1.Target{}, Values: render.NewImports()}
+	imports := &Collected{hashes: map[string]string{}, Sensitive: map[string]bool{}, Targets: map[string]*v1alpha1.Target{}, Values: render.NewImports()}
 	contents, err := newLive(ctx, c.Live, inst, &imports.held)
 	if err != nil {
 		return nil, err
@@ -64,6 +67,7 @@ func (c *Collector) Collect(ctx context.Context, inst *v1alpha1.Installation) (*
 		if found.err != nil {
 			return nil, fmt.Errorf("spec.imports.data[%d] (import %q): %w", i, definition.Name, found.err)
 		}
+		imports.Sensitive[definition.Name] = found.sensitive || definition.Sensitive
 		if imports.Values.Data[definition.Name] = found.value; found.value == nil {
 			imports.Values.Empty[definition.Name] = fmt.Sprintf("spec.imports.data[%d] (import %q): %s", i, definition.Name, read.sourceOf(definition))
 		}
@@ -95,11 +99,14 @@ func (r *reading) dataImport(ctx context.Context, i int, contents *live) importe
 	if err != nil {
 		return imported{err: err}
 	}
-	value, err := valueOf(object)
+	value, err := sensitive.Value(ctx, contents.reader, object)
+	if unread, ok := errors.AsType[*sensitive.Unread](err); ok {
+		err = missing(unread.Err, "Secret", unread.Secret, "secretRef of DataObject "+object.Name)
+	}
 	if err == nil {
 		err = contents.held.Hold(value)
 	}
-	return imported{value, object.Labels, err}
+	return imported{value, object.Labels, object.SecretReference != nil, err}
 }
 
 // sourceOf names the object, and the key, that a data import comes from.
@@ -108,17 +115,6 @@ func (r *reading) sourceOf(definition *v1alpha1.DataImport) string {
 		return fmt.Sprintf("%s %s/%s: key %q", at.kind, r.inst.Namespace, at.name, key)
 	}
 	return fmt.Sprintf("DataObject %s", r.keyOf(definition.DataRef))
-}
-
-func valueOf(object *v1alpha1.DataObject) (any, error) {
-	if len(object.Data.RawMessage) == 0 {
-		return nil, nil
-	}
-	var value any
-	if err := foreign.DecodeJSON(object.Data.RawMessage, &value); err != nil {
-		return nil, fmt.Errorf("DataObject %s: data %s; correct it", client.ObjectKeyFromObject(object), foreign.Problem(err))
-	}
-	return value, nil
 }
 
 // readEntries reads one entry, or all as one object, as YAML. Errors never show the content.

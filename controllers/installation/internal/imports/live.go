@@ -49,9 +49,10 @@ type live struct {
 
 // imported is the value of an import with the labels of the object that it comes from.
 type imported struct {
-	value  any
-	labels map[string]string
-	err    error
+	value     any
+	labels    map[string]string
+	sensitive bool
+	err       error
 }
 
 // newLive fails where there are too many objects to read. It reads none.
@@ -96,7 +97,7 @@ func (l *live) load(ctx context.Context, i int, at place) {
 		if err == nil {
 			err = l.held.Hold(value)
 		}
-		l.found[user] = imported{value, labels, err}
+		l.found[user] = imported{value: value, labels: labels, err: err}
 		if err != nil {
 			return
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/sensitive"
 )
 
 // ProducedChange reports whether a root has to run because siblings that it imports from have finished with other values than it
@@ -157,6 +158,9 @@ func (o *Order) consumedHash(ctx context.Context, inst *v1alpha1.Installation, p
 func (o *Order) contentHash(ctx context.Context, namespace, key string) (string, error) {
 	object, name := relations.ObjectOfKey(key)
 	err := o.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
+	if value, ok := object.(*v1alpha1.DataObject); ok && err == nil {
+		return sensitive.Hash(ctx, o.Inputs.Live, value)
+	}
 	return object.GetAnnotations()[v1alpha1.HashAnnotation], client.IgnoreNotFound(err)
 }
 

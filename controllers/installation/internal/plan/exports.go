@@ -5,19 +5,21 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/sensitive"
 )
 
 const (
@@ -95,11 +97,9 @@ func (m *Maker) readDataOfScope(ctx context.Context, p *Plan, inputs *render.Exp
 		if exportedByOrphan(p.Inst, data.Items[i].Labels) {
 			continue
 		}
-		var value any
-		if raw := data.Items[i].Data.RawMessage; len(raw) > 0 {
-			if err := foreign.DecodeJSON(raw, &value); err != nil {
-				return kit.Stall(jobs.ExportOperation, reasonInvalidExport, "DataObject %s: data %s", client.ObjectKeyFromObject(&data.Items[i]), foreign.Problem(err))
-			}
+		value, err := sensitive.Value(ctx, m.Live, &data.Items[i])
+		if err != nil {
+			return notExported(err)
 		}
 		if err := held.Hold(value); err != nil {
 			return tooMuch("DataObject", &data.Items[i], err)
@@ -152,10 +152,28 @@ func (m *Maker) readDeployItemExports(ctx context.Context, execution *v1alpha1.E
 	} else if err != nil {
 		return fmt.Errorf("read exports of execution %s from DataObject %s: %w", execution.Name, key, err)
 	}
-	if err := foreign.DecodeJSON(object.Data.RawMessage, &inputs.DeployItems); err != nil {
-		return kit.Stall(jobs.ExportOperation, reasonInvalidExport, "DataObject %s: data, a map of deploy items, %s; run the job again", key, foreign.Problem(err))
+	value, err := sensitive.Value(ctx, m.Live, object)
+	items, isMap := value.(map[string]any)
+	switch {
+	case err != nil:
+		return notExported(err)
+	case !isMap && value != nil:
+		return kit.Stall(jobs.ExportOperation, reasonInvalidExport, "DataObject %s: data is no map of deploy items; run the job again", key)
 	}
+	maps.Copy(inputs.DeployItems, items)
 	return nil
+}
+
+// notExported says why what export executions have to see cannot be read: it is gone or broken, or the API server does not give it now.
+func notExported(err error) error {
+	unread, ok := errors.AsType[*sensitive.Unread](err)
+	switch {
+	case ok && apierrors.IsNotFound(err):
+		return kit.Stall(jobs.ExportOperation, reasonExportNotFound, "Secret %s, which holds an export, does not exist; run the job again", unread.Secret)
+	case ok:
+		return err
+	}
+	return kit.Stall(jobs.ExportOperation, reasonInvalidExport, "%w, or run the job again", err)
 }
 
 // exportedByOrphan reports whether a sub-installation that is not active any more exported an object of the own scope.

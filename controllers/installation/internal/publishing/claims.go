@@ -16,6 +16,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/sensitive"
 )
 
 // AreFree reports whether the last job failed because of somebody else's exports, and now nobody holds any of those that the
@@ -102,6 +103,11 @@ func (b *Publisher) Lost(ctx context.Context, inst *v1alpha1.Installation) (stri
 		}
 		if err != nil {
 			return "", err
+		}
+		if value, ok := object.(*v1alpha1.DataObject); ok && value.SecretReference != nil {
+			if hash, err := sensitive.Hash(ctx, b.Live, value); err != nil || hash == "" {
+				return "Secret " + value.SecretReference.Name, err
+			}
 		}
 	}
 	return "", nil

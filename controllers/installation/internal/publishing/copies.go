@@ -15,6 +15,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/plan"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/sensitive"
 )
 
 // PublishImports copies the imports of the blueprint into the scope of the Installation, where sub-installations and export
@@ -54,8 +55,11 @@ func (b *Publisher) publish(ctx context.Context, inst *v1alpha1.Installation, ob
 	if err == nil && b.written(object).Stale(existing) {
 		err = b.Live.Get(ctx, client.ObjectKeyFromObject(object), existing)
 	}
-	if err != nil || data.OwnedByUID(existing, inst) && data.SameContent(existing, object) {
+	if err != nil {
 		return err
+	}
+	if data.OwnedByUID(existing, inst) && data.SameContent(existing, object) {
+		return b.keep(ctx, object, existing)
 	}
 	if data.OtherOwner(existing, inst) != nil {
 		return b.succeed(ctx, object, existing)
@@ -156,7 +160,17 @@ func (b *Publisher) HasCopies(ctx context.Context, p *plan.Plan) (bool, error) {
 		return false, err
 	}
 	wanted, err := wantedCopies(p)
-	return err == nil && sameContents(slices.DeleteFunc(copies, data.Retired), wanted), err
+	if err != nil || !sameContents(slices.DeleteFunc(copies, data.Retired), wanted) {
+		return false, err
+	}
+	for _, object := range wanted {
+		if value, ok := object.(*v1alpha1.DataObject); ok {
+			if kept, err := sensitive.IsKept(ctx, b.Live, value); err != nil || !kept {
+				return false, err
+			}
+		}
+	}
+	return true, nil
 }
 
 // sameContents reports whether two sets of managed objects are the same by name and content.

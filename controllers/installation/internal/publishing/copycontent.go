@@ -18,6 +18,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/plan"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/sensitive"
 )
 
 // wantedCopies returns the copies of all imports of the blueprint, always in the same order.
@@ -70,7 +71,11 @@ func dataCopies(p *plan.Plan) ([]client.Object, error) {
 			return nil, fmt.Errorf("encode import %q: %w", name, err)
 		}
 		data := v1alpha1.NewAnyJSON(raw)
-		copies = append(copies, &v1alpha1.DataObject{ObjectMeta: copyMeta(p.Inst, name, name, nil, kit.DataHash(data)), Data: data})
+		object := &v1alpha1.DataObject{ObjectMeta: copyMeta(p.Inst, name, name, nil, kit.DataHash(data)), Data: data}
+		if p.ImportIsSensitive(name) {
+			sensitive.Mark(object)
+		}
+		copies = append(copies, object)
 	}
 	return copies, nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/plan"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/sensitive"
 )
 
 // PublishExports writes the exports, nil where there are none, into the scope of the parent. Former exports stay until they are replaced,
@@ -28,7 +29,7 @@ import (
 func (b *Publisher) PublishExports(ctx context.Context, p *plan.Plan, exports *render.ExportValues) error {
 	written := map[string]client.Object{}
 	if exports != nil {
-		if err := b.writeExports(ctx, p.Inst, exports, written); err != nil {
+		if err := b.writeExports(ctx, p, exports, written); err != nil {
 			return err
 		}
 	}
@@ -38,7 +39,8 @@ func (b *Publisher) PublishExports(ctx context.Context, p *plan.Plan, exports *r
 	return b.awaitShown(ctx, p.Alarm, written)
 }
 
-func (b *Publisher) writeExports(ctx context.Context, inst *v1alpha1.Installation, exports *render.ExportValues, written map[string]client.Object) error {
+func (b *Publisher) writeExports(ctx context.Context, p *plan.Plan, exports *render.ExportValues, written map[string]client.Object) error {
+	inst := p.Inst
 	for _, export := range inst.Spec.Exports.Data {
 		raw, err := json.Marshal(exports.Data[export.Name])
 		if err != nil {
@@ -46,6 +48,9 @@ func (b *Publisher) writeExports(ctx context.Context, inst *v1alpha1.Installatio
 		}
 		data := v1alpha1.NewAnyJSON(raw)
 		object := &v1alpha1.DataObject{ObjectMeta: metaOf(inst, v1alpha1.DataObjectSourceExport, relations.ScopeOf(inst), export.DataRef, kit.DataHash(data)), Data: data}
+		if p.ExportIsSensitive(export) {
+			sensitive.Mark(object)
+		}
 		written["DataObject/"+object.Name] = object
 		if err := b.writeExport(ctx, inst, object, &v1alpha1.DataObject{}, "DataObject"); err != nil {
 			return err
@@ -107,7 +112,7 @@ func (b *Publisher) writeExport(ctx context.Context, inst *v1alpha1.Installation
 	case data.PublishForOther:
 		return b.claimExport(ctx, inst, object, existing, kind)
 	}
-	return nil
+	return b.keep(ctx, object, existing)
 }
 
 // claimExport takes over an export that another Installation owns and does not export any more.

@@ -20,6 +20,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/sensitive"
 )
 
 // Publisher publishes DataObjects and Targets.
@@ -57,19 +58,24 @@ func metaOf(inst *v1alpha1.Installation, source, scope, key, hash string) metav1
 
 // create creates a DataObject or Target and remembers that it did.
 func (b *Publisher) create(ctx context.Context, object client.Object) error {
-	if err := b.Create(ctx, object); err != nil {
+	stored := storedOf(object)
+	if err := b.Create(ctx, stored); err != nil {
 		return err
 	}
-	b.written(object).Created(object)
-	return nil
+	b.written(object).Created(stored)
+	return b.keep(ctx, object, stored)
 }
 
 // replace writes a DataObject or Target over what exists and remembers that it did. The finalizers of others stay. One that has been
 // collected as garbage meanwhile is created.
 func (b *Publisher) replace(ctx context.Context, object, existing client.Object) error {
-	object.SetResourceVersion(existing.GetResourceVersion())
-	object.SetFinalizers(existing.GetFinalizers())
-	err := b.Update(ctx, object)
+	if err := b.keep(ctx, object, existing); err != nil {
+		return err
+	}
+	stored := storedOf(object)
+	stored.SetResourceVersion(existing.GetResourceVersion())
+	stored.SetFinalizers(existing.GetFinalizers())
+	err := b.Update(ctx, stored)
 	if apierrors.IsNotFound(err) {
 		object.SetResourceVersion("")
 		object.SetFinalizers(nil)
@@ -78,7 +84,27 @@ func (b *Publisher) replace(ctx context.Context, object, existing client.Object)
 	if err != nil {
 		return err
 	}
-	b.written(object).Wrote(object)
+	b.written(object).Wrote(stored)
+	former, ok := existing.(*v1alpha1.DataObject)
+	if wanted, isData := object.(*v1alpha1.DataObject); ok && isData && wanted.SecretReference == nil {
+		return sensitive.Drop(ctx, b.Live, b.Client, former)
+	}
+	return nil
+}
+
+// storedOf returns what the API server gets of an object: of a sensitive one a copy without the value.
+func storedOf(object client.Object) client.Object {
+	if value, ok := object.(*v1alpha1.DataObject); ok && value.SecretReference != nil {
+		return sensitive.Stored(value)
+	}
+	return object
+}
+
+// keep writes the value of a sensitive DataObject into its Secret, which belongs to the stored object.
+func (b *Publisher) keep(ctx context.Context, object, stored client.Object) error {
+	if value, ok := object.(*v1alpha1.DataObject); ok {
+		return sensitive.Keep(ctx, b.Live, b.Client, value, stored)
+	}
 	return nil
 }
 

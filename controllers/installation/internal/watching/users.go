@@ -74,6 +74,7 @@ func (f Finder) isUsed(ctx context.Context, namespace string, object objectKey) 
 		return f.isListed(ctx, &v1alpha1.ContextList{}, inputs.UsedByContextIndex, object.in(namespace))
 	case "Secret", "ConfigMap":
 		return f.isListed(ctx, installations, relations.ImportIndex, object.String(), here) ||
+			object.kind == "Secret" && f.isListed(ctx, &v1alpha1.DataObjectList{}, secretIndex, object.name, here) ||
 			f.isListed(ctx, &v1alpha1.ContextList{}, inputs.UsedByContextIndex, object.in(namespace))
 	case "DataObject", "Target":
 		return f.isListed(ctx, installations, relations.ImportIndex, object.String(), here) ||
@@ -99,7 +100,11 @@ func (f Finder) usersOf(ctx context.Context, namespace string, object objectKey,
 	case "ComponentVersionOverwrites":
 		return f.throughContext(ctx, object.in(namespace))
 	case "Secret", "ConfigMap":
-		return append(f.importers(ctx, namespace, object), f.throughContext(ctx, object.in(namespace))...)
+		users := append(f.importers(ctx, namespace, object), f.throughContext(ctx, object.in(namespace))...)
+		if object.kind == "Secret" {
+			users = append(users, f.throughData(ctx, namespace, object.name, isGone)...)
+		}
+		return users
 	case "DataObject", "Target":
 		return append(f.importers(ctx, namespace, object), f.exporters(ctx, namespace, object, isGone)...)
 	}
@@ -141,6 +146,21 @@ func (f Finder) throughContext(ctx context.Context, key string) []reconcile.Requ
 	var requests []reconcile.Request
 	for i := range list.Items {
 		requests = append(requests, f.usersOfContext(ctx, list.Items[i].Namespace, list.Items[i].Name)...)
+	}
+	return requests
+}
+
+// throughData returns the Installations that may wait for a Secret that holds the value of a DataObject.
+func (f Finder) throughData(ctx context.Context, namespace, secret string, isGone bool) []reconcile.Request {
+	list := &v1alpha1.DataObjectList{}
+	err := f.List(ctx, list, client.InNamespace(namespace), client.MatchingFields{secretIndex: secret}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot find the DataObjects whose value a Secret holds", "secret", secret)
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		requests = append(requests, f.usersOf(ctx, namespace, objectKey{"DataObject", list.Items[i].Name}, isGone)...)
 	}
 	return requests
 }

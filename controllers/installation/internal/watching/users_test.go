@@ -152,7 +152,7 @@ func TestEventsOfObjectsAreLeftToAWorkerOfTheirNamespace(t *testing.T) {
 	assert.Equal(t, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "n"}}, request)
 	_, err := p.worker.Reconcile(t.Context(), request)
 	require.NoError(t, err)
-	assert.Equal(t, 2, p.reads, "who imports it and the Contexts that name it are listed once for all events together")
+	assert.Equal(t, 3, p.reads, "who imports it, and the Contexts and DataObjects that name it, are listed once for all events together")
 	p.queue.Done(request)
 	assert.Len(t, p.work(), roots)
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/sensitive"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
 
@@ -43,6 +44,9 @@ type Finder struct {
 	// Namespaces says that the labels of namespaces are watched.
 	Namespaces bool
 }
+
+// secretIndex finds DataObjects by the Secret that holds their value.
+const secretIndex = "value-in"
 
 // Index registers the indexes that Installations, their data and Contexts are found by.
 func Index(ctx context.Context, indexer client.FieldIndexer) error {
@@ -62,6 +66,9 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 		if err := indexer.IndexField(ctx, object, data.ExporterIndex, data.ExportedBy); err != nil {
 			return fmt.Errorf("index data by source: %w", err)
 		}
+	}
+	if err := indexer.IndexField(ctx, &v1alpha1.DataObject{}, secretIndex, sensitive.SecretOf); err != nil {
+		return fmt.Errorf("index data by Secret: %w", err)
 	}
 	if err := indexer.IndexField(ctx, &v1alpha1.Context{}, inputs.UsedByContextIndex, inputs.UsedByContext); err != nil {
 		return fmt.Errorf("index contexts by what they name: %w", err)
