@@ -43,7 +43,6 @@ type agentFlags struct {
 	waiting int
 	// publicOnly leaves the own cluster out.
 	publicOnly bool
-	content    contentFlags
 }
 
 // agentOf returns the sub-command and what its flags set.
@@ -59,7 +58,6 @@ func agentOf() (*cobra.Command, *agentFlags) {
 		"A kubeconfig of the landscaper cluster with a bootstrap token, which the agent exchanges for a credential of its own; used while the file of --landscaper-kubeconfig does not exist.")
 	flags.helm.artifacts.bindFlags(command.Flags())
 	flags.helm.registries.bindFlags(command.Flags())
-	flags.content.bindFlags(command.Flags())
 	flags.helm.children.bindFlags(command.Flags(), helm.ChildMemory)
 	bindOperations(command.Flags(), &flags.waiting)
 	bindPublicOnly(command.Flags(), &flags.publicOnly)
@@ -177,7 +175,7 @@ func subject(config *agent.Configuration) client.Object {
 func (f *agentFlags) contractOptions(config *agent.Configuration) contract.Options {
 	return contract.Options{
 		Identity: config.DeployerIdentity(), Version: version, TargetSelectors: config.DeployerSelectors(), TargetsOnly: true, Concurrency: agentWorkers,
-		MaxTimeout: maxItemTimeout, MaxWaiting: f.waiting, SkipPullSecrets: f.content.relay != "",
+		MaxTimeout: maxItemTimeout, MaxWaiting: f.waiting,
 	}
 }
 
@@ -185,7 +183,7 @@ func (f *agentFlags) contractOptions(config *agent.Configuration) contract.Optio
 func (f *agentFlags) deploy(centre, own ctrl.Manager, config *agent.Configuration) (func(), error) {
 	flags := &deployerFlags{process: f.process, itemType: v1alpha1.HelmDeployItemType}
 	flags.name, flags.acl.NoCrossNamespaceRefs = "agent-helm-deployer", true
-	flags.targets.publicOnly, flags.content = f.publicOnly, f.content
+	flags.targets.publicOnly = f.publicOnly
 	deployer, cleanUp, err := f.helm.build(centre, flags)
 	if err != nil {
 		return nil, err

@@ -53,7 +53,6 @@ func containerOf() (*cobra.Command, *deployerFlags, *containerFlags) {
 	command, flags, shared := deployerOf("container", v1alpha1.ContainerDeployItemType, "Run containers", own.build)
 	shared.bindReferenceFlags(flags)
 	own.accessFlags.bindFlags(flags)
-	shared.content.bindFlags(flags)
 	own.bindFlags(flags)
 	return command, shared, own
 }

@@ -37,8 +37,6 @@ type deployerFlags struct {
 	insecureTLS bool
 	targets     targetFlags
 	environment environmentFlags
-	// content says where charts and the like come from; only deployers that need any have the flag.
-	content contentFlags
 	// legacyTokens requests tokens for Targets by the rules of Gardener Landscaper.
 	legacyTokens bool
 	// maxTimeout is the longest timeout of a DeployItem.
@@ -94,7 +92,6 @@ func helmCommand() (*cobra.Command, *deployerFlags, *helmFlags) {
 	command, flags, shared := deployerOf("helm", v1alpha1.HelmDeployItemType, "Install Helm charts", own.build)
 	shared.bindReferenceFlags(flags)
 	own.accessFlags.bindFlags(flags)
-	shared.content.bindFlags(flags)
 	own.children.bindFlags(flags, helm.ChildMemory)
 	flags.StringVar(&own.driver, "helm-driver", os.Getenv("HELM_DRIVER"),
 		"Where Helm keeps releases: secret, configmap or memory; by default HELM_DRIVER, else secret.")
@@ -269,7 +266,7 @@ func (f *deployerFlags) contractOptions() (contract.Options, error) {
 
 // logsIn reports whether the deployer uses the registry logins of Contexts.
 func (f *deployerFlags) logsIn() bool {
-	return f.content.relay == "" && (f.itemType == v1alpha1.HelmDeployItemType || f.itemType == v1alpha1.ContainerDeployItemType)
+	return f.itemType == v1alpha1.HelmDeployItemType || f.itemType == v1alpha1.ContainerDeployItemType
 }
 
 // liveness says where the deployer shows that it is alive: beside the controller. From another cluster it has no rights there; the agent speaks for it.

@@ -29,7 +29,6 @@ type managementFlags struct {
 	enabled   bool
 	namespace string
 	share     bool
-	relay     string
 }
 
 func (m *managementFlags) bindFlags(flags *pflag.FlagSet) {
@@ -39,8 +38,6 @@ func (m *managementFlags) bindFlags(flags *pflag.FlagSet) {
 		"The namespace of what is made for these deployers, and of the Leases of agents, where an Environment has no namespace of its own; see --shared-environments.")
 	flags.BoolVar(&m.share, "shared-environments", false,
 		"Let Environments without a namespace of their own share that of --deployer-management-namespace, where they are not kept from each other.")
-	flags.StringVar(&m.relay, "content-relay-namespace", "",
-		"The namespace of the content relay that helm and container deployers of Environments may get content from; empty is none.")
 }
 
 // restrict keeps what others made out of the cache.
@@ -89,7 +86,7 @@ func (f *controllerFlags) setupManagement(mgr ctrl.Manager, recorder record.Even
 func (f *controllerFlags) environments(mgr ctrl.Manager, recorder record.EventRecorder) *environment.Reconciler {
 	return &environment.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Homes: f.management.homes(), Shard: f.shard,
-		Backoff: f.backoff(), Now: time.Now, Share: f.management.share, Relay: environment.Relay(f.management.relay),
+		Backoff: f.backoff(), Now: time.Now, Share: f.management.share,
 	}
 }
 

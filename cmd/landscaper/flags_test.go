@@ -33,7 +33,6 @@ import (
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/confined"
-	"github.com/flux-landscaper/flux-landscaper/controllers/environment"
 	"github.com/flux-landscaper/flux-landscaper/controllers/webhooks"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
@@ -56,7 +55,6 @@ type parsed struct {
 	webhooks   *webhooksFlags
 	agent      *agentFlags
 	container  *containerFlags
-	relay      *relayFlags
 }
 
 // parse parses arguments for a sub-command, and returns its flags, too.
@@ -80,9 +78,6 @@ func parse(t *testing.T, name string, args ...string) (*parsed, *pflag.FlagSet) 
 	case "container":
 		command, p.deployer, p.container = containerOf()
 		p.process = &p.deployer.process
-	case "relay":
-		command, p.relay = relayOf()
-		p.process = &p.relay.process
 	default:
 		command, _, p.deployer = deployerOf(name, "type", "", nil)
 		p.process = &p.deployer.process
@@ -112,8 +107,6 @@ func (p *parsed) access() (*accessFlags, bool) {
 		return &p.helm.accessFlags, p.deployer.targets.publicOnly
 	case p.container != nil:
 		return &p.container.accessFlags, p.deployer.targets.publicOnly
-	case p.relay != nil:
-		return &p.relay.accessFlags, p.relay.publicOnly
 	}
 	own := &p.controller.components
 	return &accessFlags{artifacts: p.controller.artifacts, registries: own.registries, identities: own.identities, localRoot: own.localRoot},
@@ -152,7 +145,7 @@ func (p *parsed) targets() target.Options {
 
 // isPublicOnly reports whether all that strangers name is reached at public addresses alone. Not every process fetches something.
 func (p *parsed) isPublicOnly() any {
-	if p.agent == nil && p.relay == nil && !p.targets().PublicOnly {
+	if p.agent == nil && !p.targets().PublicOnly {
 		return false
 	}
 	if p.deployer != nil && p.helm == nil && p.container == nil {
@@ -292,14 +285,6 @@ var effects = map[string]effect{
 		"deployers/target: TestActorGoesBeforeTargetAndTargetBeforeDefault, sources/cloud: TestDefaultServiceAccountWinsOverTheOwnIdentity"},
 	"default-kubeconfig-service-account": {"a", func(p *parsed) any { return p.targets().Accounts.Kubeconfig }, "a",
 		"deployers/target: TestActorGoesBeforeTargetAndTargetBeforeDefault"},
-	"content-relay": {"a/b", func(p *parsed) any { return p.contract().SkipPullSecrets }, true,
-		"deployers/contract: TestContextWithoutSecretsForDeployersThatNeedNone, tests/e2e/relay: TestAChartComesThroughTheRelay"}, // the relay reads them
-	"content-addr": {":1", func(p *parsed) any { return p.relay.address }, ":1",
-		"tests/e2e/relay: TestAChartComesThroughTheRelay"},
-	"content-timeout": {"1s", func(p *parsed) any { return p.relay.options(nil, nil).Timeout }, second,
-		"tests/e2e/relay: TestContentHasItsTimeToBeFound"},
-	"content-relay-namespace": {"a", func(p *parsed) any { return p.controller.environments(p.offline(), nil).Relay }, environment.Relay("a"),
-		"tests/e2e/environments: TestWithoutContentRelayNobodyGetsRightsForIt"},
 	"registry-controller-identity": {"true", func(p *parsed) any { return p.identities().options(nil).OwnIdentity }, true,
 		"sources/cloud: TestOwnIdentityWhereTheOperatorLetsEverybody"},
 	"local-repository-dir": {"/l", (*parsed).localRoot, "/l",
@@ -337,7 +322,7 @@ var effects = map[string]effect{
 		"deployers/contract: TestTheWorkerStaysWhereTooManyWait"},
 
 	"host-kubeconfig": {"testdata/kubeconfig", (*parsed).hostServer, "https://landscaper.example.com",
-		"tests/e2e/relay: TestAContainerGetsComponentsAndBlueprintThroughTheRelay"},
+		"tests/e2e/fence: TestFromCommitsToWorkloadsBehindTheFence"},
 	"host-namespace": {"pods", func(p *parsed) any { return p.pods().Namespace }, "pods",
 		"deployers/container: TestThePodIsMadeAsTheOptionsSay"},
 	"sidecar-image": {"a", func(p *parsed) any { return p.pods().Init.Image }, "a",
@@ -589,7 +574,7 @@ func (p *parsed) connection() struct {
 
 func TestD21EveryFlagHasAnEffect(t *testing.T) {
 	seen := map[string]bool{}
-	for _, command := range []string{"controller", "webhooks", "manifest", "mock", "helm", "container", "relay", "agent"} {
+	for _, command := range []string{"controller", "webhooks", "manifest", "mock", "helm", "container", "agent"} {
 		_, flags := parse(t, command)
 		flags.VisitAll(func(flag *pflag.Flag) {
 			if flag.Name == "help" {

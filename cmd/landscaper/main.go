@@ -29,6 +29,14 @@ func main() {
 	if os.Getenv(watchList) == "" {
 		_ = os.Setenv(watchList, "false") // at worst the start is slower
 	}
+	if err := rootCommand().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
+		fmt.Fprintln(os.Stderr, "landscaper:", err)
+		os.Exit(1)
+	}
+}
+
+// rootCommand returns the command with all sub-commands.
+func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "landscaper",
 		Short:         "Landscapes of Installations, made for Flux",
@@ -36,11 +44,9 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(only(controllerOf()), deployerCommand(), only(agentOf()), only(relayOf()), only(webhooksOf()), containerInit(), containerWait())
-	if err := root.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
-		fmt.Fprintln(os.Stderr, "landscaper:", err)
-		os.Exit(1)
-	}
+	root.AddCommand(only(controllerOf()), deployerCommand(), only(agentOf()), only(webhooksOf()), containerInit(), containerWait(), formerRelay())
+	root.SetFlagErrorFunc(withCure)
+	return root
 }
 
 // serving returns a sub-command that runs until its context ends.

@@ -188,18 +188,14 @@ func (a *accessFlags) open(
 	}, func() { cleanUp(); _ = registries.Close() }, nil
 }
 
-// openFor is open for a deployer, which may wait for sources and get its content from a relay.
+// openFor is open for a deployer, which may wait for sources.
 func (a *accessFlags) openFor(mgr ctrl.Manager, flags *deployerFlags) (components.Access, func(), error) {
 	landscaper, err := contract.LandscaperCluster(mgr)
 	if err != nil {
 		return components.Access{}, nil, err
 	}
-	relay, err := flags.content.open(mgr)
-	if err != nil {
-		return components.Access{}, nil, err
-	}
 	access, closeAll, err := a.open(mgr, mgr.GetAPIReader(), flags.sourcePolicy(), flags.targets.accounts.Self, flags.targets.publicOnly)
-	access.Landscaper, access.Relay = landscaper, relay
+	access.Landscaper = landscaper
 	return access, closeAll, err
 }
 

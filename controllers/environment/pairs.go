@@ -37,7 +37,7 @@ func (r *Reconciler) keepPairs(ctx context.Context, s *scope) error {
 	for _, registration := range s.registrations {
 		w := &work{scope: s, registration: registration, key: pair.Key{Registration: registration.Name, Environment: s.env.Name}}
 		err := kit.Run(ctx, w, []kit.Step[*work]{
-			checkPair, findInstallation, r.makeInstallation, r.keepAccount, rights{r.Client, r.Live, r.Relay}.keepRights, r.keepInstallation, r.keepAccess, r.trigger,
+			checkPair, findInstallation, r.makeInstallation, r.keepAccount, rights{r.Client, r.Live}.keepRights, r.keepInstallation, r.keepAccess, r.trigger,
 		})
 		if kit.IsTransient(err) {
 			return err

@@ -33,8 +33,6 @@ type Reconciler struct {
 	Homes pair.Homes
 	// Share lets Environments without a namespace of their own share one.
 	Share bool
-	// Relay is where the content relay is that deployers may get content from.
-	Relay Relay
 	// Shard selects the Environments that this process brings on.
 	Shard kit.Shard
 	// Backoff says when to try again after a failure.

@@ -68,24 +68,17 @@ func subjectsOf(key pair.Key, home string) []rbacv1.Subject {
 // rights keeps the bindings of deployers.
 type rights struct {
 	client.Client
-	live  client.Reader
-	relay Relay
+	live client.Reader
 }
 
 // keepRights makes the bindings of a deployer, and deletes those that it no longer is to have. What it loses it loses before it gets anything. A
 // namespace in which it cannot be bound is left out: nobody who owns one keeps a deployer from the others.
 func (r rights) keepRights(ctx context.Context, w *work) error {
-	if err := r.relay.keepToken(ctx, r.live, r.Client, w); err != nil {
-		return err
-	}
 	present, err := r.present(ctx, w.key)
 	if err != nil {
 		return err
 	}
 	wanted := bindings(w.key, w.registration, w.installation.Namespace, w.namespaces)
-	if r.relay.serves(w) {
-		wanted = append(wanted, r.relay.bindings(w.key, w.installation.Namespace, subjectsOf(w.key, w.installation.Namespace))...)
-	}
 	has, wants := byPlace(present), byPlace(wanted)
 	for _, binding := range present {
 		if one := wants.find(binding); one != nil && sameRole(one, binding) {

@@ -14,7 +14,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/relay"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
@@ -44,8 +43,6 @@ type Access struct {
 	LocalRoot string
 	// PublicOnly refuses downloads over HTTP, and components from Git, from addresses that are not public.
 	PublicOnly bool
-	// Relay gets content in place of all this, where there is one: then registries, repositories and artifacts are its matter.
-	Relay *relay.Client
 }
 
 // Repositories opens component repositories with the caches of registries and artifacts; nil without these. They remember descriptors up to

@@ -122,12 +122,8 @@ type dockerConfig struct {
 	Auths map[string]json.RawMessage `json:"auths"`
 }
 
-// logins joins the logins of all pull secrets for the kubelet. Of several for one host the first by the name of the Secret counts. Where content comes
-// from a relay there are none: logins stay in the landscaper cluster, and nodes have their own.
+// logins joins the logins of all pull secrets for the kubelet. Of several for one host the first by the name of the Secret counts.
 func (r *run) logins(ctx context.Context) ([]byte, error) {
-	if r.deployer.options.Relay != nil {
-		return nil, nil
-	}
 	secrets, err := content.PullSecrets(ctx, r.deployer.options.Live, r.item, r.config)
 	if err != nil {
 		return nil, err

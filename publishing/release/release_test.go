@@ -162,7 +162,7 @@ func TestManifestsNameTheImageByDigest(t *testing.T) {
 	assert.NotContains(t, install, "image: landscaper\n")
 	assert.NotContains(t, install, "kind: CustomResourceDefinition")
 	assert.Contains(t, string(read(t, dist, "crds.yaml")), "kind: CustomResourceDefinition")
-	for _, folder := range []string{"install", "webhooks", "container-deployer", "relay", "agent"} {
+	for _, folder := range []string{"install", "webhooks", "container-deployer", "agent"} {
 		assert.Contains(t, string(read(t, dist, ManifestsFolder, "flux", folder, "kustomization.yaml")), "digest: "+digest.String(), folder)
 	}
 }

@@ -281,24 +281,13 @@ func TestAgentsBesideEachOtherShareNothing(t *testing.T) {
 	}
 }
 
-func TestContentComesFromTheRelay(t *testing.T) {
-	const service, argument = "ls-system/landscaper-relay", "--content-relay=ls-system/landscaper-relay"
+func TestAContentRelayIsRefusedWithItsCure(t *testing.T) {
 	for chart, part := range map[string]string{"landscaper-agent": "agent", "helm-deployer": "deployer", "container-deployer": "deployer"} {
 		t.Run(chart, func(t *testing.T) {
-			argumentsFor := func(relay string) []string {
-				return render(t, chart, reached(chart, object{part: object{"contentRelay": relay}})).deployment().Spec.Template.Spec.Containers[0].Args
-			}
-			assert.Contains(t, argumentsFor(service), argument)
-			assert.NotContains(t, strings.Join(argumentsFor(""), " "), "--content-relay")
-			for _, wrong := range []string{"landscaper-relay", "ls-system/", "https://landscaper-relay.ls-system", "a/b/c", "ls-system/Relay"} {
-				_, err := tryRender(t, chart, reached(chart, object{part: object{"contentRelay": wrong}}))
-				require.ErrorContains(t, err, "contentRelay", wrong)
-			}
+			_, err := tryRender(t, chart, reached(chart, object{part: object{"contentRelay": "ls-system/landscaper-relay"}}))
+			require.ErrorContains(t, err, part+".contentRelay: there is no content relay; fill a registry inside the fence with flux-landscaper mirror push")
+			render(t, chart, reached(chart, object{part: object{"contentRelay": ""}}))
 		})
-	}
-	for _, chart := range []string{"manifest-deployer", "mock-deployer"} {
-		_, err := tryRender(t, chart, object{"deployer": object{"contentRelay": service}})
-		require.ErrorContains(t, err, "contentRelay", "%s gets no content", chart)
 	}
 }
 
@@ -450,14 +439,10 @@ func TestEachValueIsTaken(t *testing.T) {
 					"name": "a", "namespace": "n", "landscaperClusterKubeconfig": object{"secretRef": object{"name": "s"}}, "landscaperNamespace": "l",
 					"hostRights": "Cluster", "targetNamespaces": []any{"a"}, "targetSelectors": selectors, "verbosity": "info", "eventsAddr": "http://e",
 					"registryConfig": object{"secrets": logins, "cache": object{}, "allowPlainHttpRegistries": false, "insecureSkipVerify": false}, "extraArgs": []any{"--a"},
-					"contentRelay": "a/b",
 				}
 			default:
 				own := object{}
 				maps.Copy(own, process)
-				if chart == "container-deployer" || chart == "helm-deployer" {
-					own["contentRelay"] = "a/b"
-				}
 				if chart == "container-deployer" {
 					own["defaultImage"], own["initContainer"], own["waitContainer"] = object{"repository": "r", "tag": "t"}, object{"repository": "r"}, object{"tag": "t"}
 				}

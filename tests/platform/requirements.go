@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -139,18 +138,4 @@ func NeedProgram(t testing.TB, component binaries.Component) *binaries.Binaries 
 		t.Fatal(err)
 	}
 	return found
-}
-
-// OwnAddress returns an address of this machine that is not of loopback, so that API servers lead Services there.
-func OwnAddress() (string, error) {
-	all, err := net.InterfaceAddrs()
-	if err != nil {
-		return "", err
-	}
-	for _, one := range all {
-		if network, ok := one.(*net.IPNet); ok && network.IP.IsGlobalUnicast() && network.IP.To4() != nil {
-			return network.IP.String(), nil
-		}
-	}
-	return "", errors.New("this machine has no address but those of loopback")
 }

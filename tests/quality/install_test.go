@@ -57,7 +57,9 @@ func installed(t *testing.T) []*unstructured.Unstructured {
 // builtFrom returns the objects that a folder builds.
 func builtFrom(t *testing.T, folder string) []*unstructured.Unstructured {
 	t.Helper()
-	return built(t, loaded(t).Path(folder))
+	objects := built(t, loaded(t).Path(folder))
+	require.NotEmpty(t, objects)
+	return objects
 }
 
 func built(t *testing.T, folder string) []*unstructured.Unstructured {
@@ -70,7 +72,6 @@ func built(t *testing.T, folder string) []*unstructured.Unstructured {
 		require.NoError(t, err)
 		objects = append(objects, &unstructured.Unstructured{Object: content})
 	}
-	require.NotEmpty(t, objects)
 	return objects
 }
 
@@ -177,7 +178,7 @@ func TestInstallDropsPrivileges(t *testing.T) {
 
 func TestL09TemporaryFilesAreLimited(t *testing.T) {
 	var all []*unstructured.Unstructured
-	for _, folder := range []string{"install", "container-deployer", "relay", "agent", "webhooks"} {
+	for _, folder := range []string{"install", "container-deployer", "agent", "webhooks"} {
 		all = append(all, builtFrom(t, "flux/"+folder)...)
 	}
 	for _, deployment := range typed[appsv1.Deployment](t, all, "Deployment") {

@@ -104,16 +104,16 @@ func TestDocumentedNamespaces(t *testing.T) {
 		assert.Equal(t, namespace, typed[corev1.Namespace](t, objects, "Namespace")[0].Name)
 		assert.Equal(t, namespace, typed[appsv1.Deployment](t, objects, "Deployment")[0].Namespace)
 	})
-	for _, folder := range []string{"install", "webhooks", "relay"} {
+	for _, folder := range []string{"install", "webhooks"} {
 		t.Run("of "+folder, func(t *testing.T) {
 			objects := applied(t, kustomizev1.KustomizationSpec{Path: "./flux/" + folder, TargetNamespace: "landscaper"})
 			requireMoved(t, objects, "landscaper/landscaper-controller")
 		})
 	}
-	for folder, component := range map[string]string{"agent-access": "content-relay", "own-environment": "../agent-access/content-relay"} {
+	for _, folder := range []string{"agent-access", "own-environment"} {
 		t.Run("where the landscaper runs, for "+folder, func(t *testing.T) {
 			objects := applied(t, kustomizev1.KustomizationSpec{
-				Path: "./flux/" + folder, Components: []string{component},
+				Path:      "./flux/" + folder,
 				PostBuild: &kustomizev1.PostBuild{Substitute: map[string]string{"environment": "my-env", "landscaper_namespace": "landscaper"}},
 			})
 			requireMoved(t, objects, "landscaper/landscaper-controller")

@@ -79,13 +79,22 @@ func typed[T any](t *testing.T, objects []*unstructured.Unstructured, kind strin
 func TestAnotherNamespaceReachesEverything(t *testing.T) {
 	objects := overlaid(t, `
 namespace: elsewhere
-resources: ["{}/install", "{}/webhooks", "{}/relay"]
+resources: ["{}/install", "{}/webhooks"]
 components: ["{}/install/deployer-management", "{}/install/shared-environments", "{}/install/registry-identities", "{}/install/target-tokens", "{}/install/two-replicas", "{}/install/pull-secret"]
 `)
 	for _, object := range objects {
 		raw, err := json.Marshal(object)
 		require.NoError(t, err)
 		assert.NotContains(t, string(raw), "ls-system", "%s %s", object.GetKind(), object.GetName())
+	}
+}
+
+// What Flux Kustomizations of users may still name builds, so that Flux removes what was there.
+func TestFoldersOfTheContentRelayAreEmpty(t *testing.T) {
+	assert.Empty(t, built(t, loaded(t).Path("flux/relay")))
+	assert.Empty(t, fluxBuilds(t, "relay", "../install/pull-secret"))
+	for folder, component := range map[string]string{"agent-access": "content-relay", "own-environment": "../agent-access/content-relay"} {
+		assert.Equal(t, builtFrom(t, "flux/"+folder), fluxBuilds(t, folder, component))
 	}
 }
 
@@ -116,12 +125,11 @@ func requireTwoReplicas(t *testing.T, objects []*unstructured.Unstructured) {
 
 func TestPullSecretIsForEachProcess(t *testing.T) {
 	for form, objects := range map[string][]*unstructured.Unstructured{
-		"of a user":            overlaid(t, `{resources: ["{}/install"], components: ["{}/install/pull-secret"]}`),
-		"of Flux":              fluxBuilds(t, "install", "pull-secret"),
-		"of the webhooks":      fluxBuilds(t, "webhooks", "../install/pull-secret"),
-		"of the agent":         fluxBuilds(t, "agent", "../install/pull-secret"),
-		"of the content relay": fluxBuilds(t, "relay", "../install/pull-secret"),
-		"of the containers":    fluxBuilds(t, "container-deployer", "../install/pull-secret"),
+		"of a user":         overlaid(t, `{resources: ["{}/install"], components: ["{}/install/pull-secret"]}`),
+		"of Flux":           fluxBuilds(t, "install", "pull-secret"),
+		"of the webhooks":   fluxBuilds(t, "webhooks", "../install/pull-secret"),
+		"of the agent":      fluxBuilds(t, "agent", "../install/pull-secret"),
+		"of the containers": fluxBuilds(t, "container-deployer", "../install/pull-secret"),
 	} {
 		t.Run(form, func(t *testing.T) {
 			with := map[string]bool{}
@@ -192,7 +200,7 @@ func TestPoliciesLetLandscaperReachFlux(t *testing.T) {
 	var policies []*networkingv1.NetworkPolicy
 	require.NoError(t, yaml.Unmarshal([]byte(fluxPolicies), &policies))
 	source := peer{"flux-system", map[string]string{"app": "source-controller"}}
-	processes := append(deployments(t, installed(t)), typed[appsv1.Deployment](t, append(builtFrom(t, "flux/container-deployer"), builtFrom(t, "flux/relay")...), "Deployment")...)
+	processes := append(deployments(t, installed(t)), typed[appsv1.Deployment](t, builtFrom(t, "flux/container-deployer"), "Deployment")...)
 	of := func(deployment *appsv1.Deployment) peer {
 		return peer{deployment.Namespace, deployment.Spec.Template.Labels}
 	}
@@ -302,7 +310,7 @@ func TestMonitoringScrapesEachProcess(t *testing.T) {
 		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(raw, selector))
 		chosen, err := metav1.LabelSelectorAsSelector(selector)
 		require.NoError(t, err)
-		for _, folder := range []string{"flux/install", "flux/webhooks", "flux/container-deployer", "flux/relay"} {
+		for _, folder := range []string{"flux/install", "flux/webhooks", "flux/container-deployer"} {
 			for _, deployment := range typed[appsv1.Deployment](t, builtFrom(t, folder), "Deployment") {
 				assert.True(t, chosen.Matches(klabels.Set(deployment.Spec.Template.Labels)), deployment.Name)
 				assert.Equal(t, "http-prom", deployment.Spec.Template.Spec.Containers[0].Ports[portOf(deployment, 8080)].Name, deployment.Name)

@@ -39,7 +39,6 @@ var installations = []struct {
 	{"`flux/install`", []string{"install"}, nil},
 	{"`flux/webhooks`", []string{"install", "webhooks"}, nil},
 	{"`flux/container-deployer`", []string{"install", "container-deployer"}, nil},
-	{"`flux/relay`", []string{"install", "relay"}, nil},
 	{"`flux/install/registry-identities`", []string{"install"}, []string{"install/registry-identities"}},
 	{"`flux/install/target-tokens`", []string{"install"}, []string{"install/target-tokens"}},
 	{"`flux/install/deployer-management`", []string{"install"}, []string{"install/deployer-management"}},

@@ -38,7 +38,6 @@ var rooms = []room{
 	{"deployers/drift", 26},
 	{"deployers/contract", 31},
 	{"controllers/pair", 31},
-	{"deployers/relay", 31},
 	{"deployers/components", 32},
 	{"deployers/resources", 32},
 	{"deployers/helm/engine", 32},

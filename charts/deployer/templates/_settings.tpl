@@ -23,7 +23,7 @@ SPDX-License-Identifier: Apache-2.0
 {{- with .Values.deployer.environment }}{{ $args = append $args (print "--environment=" .) }}{{ end -}}
 {{- with .Values.deployer.watchNamespaces }}{{ $args = append $args (print "--watch-namespaces=" (join "," .)) }}{{ end -}}
 {{- with .Values.deployer.eventsAddr }}{{ $args = append $args (print "--events-addr=" .) }}{{ end -}}
-{{- with .Values.deployer.contentRelay }}{{ $args = append $args (print "--content-relay=" .) }}{{ end -}}
+{{- if .Values.deployer.contentRelay }}{{ fail "deployer.contentRelay: there is no content relay; fill a registry inside the fence with flux-landscaper mirror push and name it in extraArgs with --oci-mirror, see docs/relay-to-mirror.md" }}{{ end -}}
 {{- $settings := dict "configuration" $config "args" (concat $args .Values.deployer.extraArgs) "verbosity" .Values.deployer.verbosityLevel -}}
 {{- $_ := set $settings "access" (.Values.deployer.landscaperClusterKubeconfig | default dict) -}}
 {{- $_ := set $settings "registries" ((.Values.deployer.oci | default dict).secrets | default dict) -}}

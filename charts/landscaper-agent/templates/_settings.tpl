@@ -25,7 +25,7 @@ SPDX-License-Identifier: Apache-2.0
 {{- end -}}
 {{- $args := list "agent" "--bootstrap-kubeconfig=/etc/landscaper/cluster/bootstrap-kubeconfig" -}}
 {{- with .Values.agent.eventsAddr }}{{ $args = append $args (print "--events-addr=" .) }}{{ end -}}
-{{- with .Values.agent.contentRelay }}{{ $args = append $args (print "--content-relay=" .) }}{{ end -}}
+{{- if .Values.agent.contentRelay }}{{ fail "agent.contentRelay: there is no content relay; fill a registry inside the fence with flux-landscaper mirror push and name it in extraArgs with --oci-mirror, see docs/relay-to-mirror.md" }}{{ end -}}
 {{- $settings := dict "configuration" $config "args" (concat $args .Values.agent.extraArgs) "verbosity" .Values.agent.verbosity -}}
 {{- $_ := set $settings "access" $access -}}
 {{- $_ := set $settings "registries" ((.Values.agent.registryConfig | default dict).secrets | default dict) -}}

@@ -12,7 +12,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/opencontainers/go-digest"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,7 +25,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/relay"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
@@ -35,7 +33,7 @@ import (
 )
 
 // limits bound the archive with component descriptors and content: it has to fit into a few Secrets.
-var limits = archive.Limits{Bytes: 128 << 20, Packed: relay.MaxArchive, Entries: 20_000}
+var limits = archive.Limits{Bytes: 128 << 20, Packed: 16 << 20, Entries: 20_000}
 
 // MediaType is that of the archive.
 const MediaType = "application/gzip"
@@ -68,26 +66,10 @@ type search struct {
 // Find returns the archive with component descriptors and the files of the blueprint, nil where the item names neither, and the Flux sources
 // that they come from.
 func (f *Finder) Find(ctx context.Context, item *contract.Item, config *containerv1alpha1.ProviderConfiguration) ([]byte, []v1alpha1.SourceStatus, error) {
-	blueprint := config.Blueprint
-	switch {
-	case config.ComponentDescriptor == nil && blueprint == nil:
+	if config.ComponentDescriptor == nil && config.Blueprint == nil {
 		return nil, nil, nil
-	case f.access.Relay != nil && (config.ComponentDescriptor != nil || blueprint.Inline == nil):
-		return f.fromRelay(ctx, item)
 	}
 	return (&search{f, item, config}).pack(ctx)
-}
-
-// fromRelay returns the archive as the content relay makes it now.
-func (f *Finder) fromRelay(ctx context.Context, item *contract.Item) ([]byte, []v1alpha1.SourceStatus, error) {
-	found, err := f.access.Relay.Get(ctx, operation, relay.For(relay.KindContent, item.DeployItem), "", nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	if digest.FromBytes(found.Body).String() != found.Digest {
-		return nil, nil, kit.Again(operation, "DigestMismatch", "spec.config: the content that came from the content relay has not the digest %s; it is asked for again", found.Digest)
-	}
-	return found.Body, found.Sources, nil
 }
 
 // pack makes the archive.

@@ -47,8 +47,6 @@ type Finder struct {
 	read indexes
 	// indexes holds the last answers of Helm repositories to requests for their indexes.
 	indexes *lru.Cache
-	// relayed holds the digest of the chart that the content relay had last, by the UID of the DeployItem.
-	relayed *lru.Cache
 }
 
 // New returns a Finder whose charts are kept by an engine. What is nil in access makes the items that need it fail with a message that says so.
@@ -63,15 +61,13 @@ func New(e *engine.Engine, access components.Access) (*Finder, error) {
 	}
 	return &Finder{
 		engine: e, access: access, components: known, uncached: uncached, downloader: newDownloader(access.PublicOnly),
-		seen: lru.New(rememberedDownloads), indexes: lru.New(rememberedDownloads), read: newIndexes(), relayed: lru.New(rememberedDownloads),
+		seen: lru.New(rememberedDownloads), indexes: lru.New(rememberedDownloads), read: newIndexes(),
 	}, nil
 }
 
 // Find returns the chart of an item, and the Flux sources that were used for it: the one that it lies in, or those of its component.
 func (f *Finder) Find(ctx context.Context, item *contract.Item, chart *helmv1alpha1.Chart) (*engine.Chart, []v1alpha1.SourceStatus, error) {
 	switch {
-	case f.access.Relay != nil && (chart.Archive == nil || chart.Archive.Raw == ""):
-		return f.fromRelay(ctx, item)
 	case chart.Archive != nil:
 		loaded, err := f.fromArchive(ctx, item, chart.Archive)
 		return loaded, nil, err

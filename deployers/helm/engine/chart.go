@@ -87,12 +87,6 @@ func (e *Engine) sizeOf(owner, digest string) (int64, bool) {
 	return int64(cached.packed.Size()), true
 }
 
-// IsCached reports whether a chart is cached, for a tenant who asks elsewhere whether it has changed. The cache may have let it go by the time the tenant knows.
-func (e *Engine) IsCached(owner, digest string) bool {
-	_, ok := e.sizeOf(owner, digest)
-	return ok
-}
-
 // LoadDirectory returns the chart that a directory holds; a .helmignore file is respected. The key identifies the content: what is cached under
 // it is not read again. The digest of the chart is that of its own files, whatever lies beside them. The error wraps ErrChart where the chart is at
 // fault.
@@ -186,13 +180,13 @@ func (e *Engine) readDirectory(ctx context.Context, root fs.FS) ([]rendering.Pac
 	if err := fs.WalkDir(root, ".", found.visit); err != nil {
 		return nil, err
 	}
-	if err := e.options.Room(ctx, found.size); err != nil {
+	if err := e.Reserve(ctx, found.size); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoRoom, err)
 	}
 	return found.read()
 }
 
-// ErrNoRoom says that there is no room for the files of a chart, by Options.Room.
+// ErrNoRoom says that there is no room for the files of a chart.
 var ErrNoRoom = errors.New("there is no room for the files of the chart")
 
 // directory finds the files of a chart directory.

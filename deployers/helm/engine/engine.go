@@ -62,11 +62,8 @@ type Options struct {
 	Driver string
 	// Children limit the child processes that work on charts; zero fields mean the defaults.
 	Children confined.Limits
-	// Unread keeps charts as they were found and looks into none, for a process that passes them on.
+	// Unread keeps charts as they were found and looks into none.
 	Unread bool
-	// Room is called before the files of a chart in a directory are read, with what they take in memory, in bytes; an error ends that. Nil means
-	// Engine.Reserve.
-	Room func(ctx context.Context, bytes int64) error
 }
 
 // Engine runs Helm on clusters. It is safe for concurrent use.
@@ -95,9 +92,6 @@ func New(options Options) (*Engine, error) {
 		locks:    newLocks(),
 		room:     records.NewRoom(),
 		inUse:    newChartsInUse(),
-	}
-	if options.Room == nil {
-		e.options.Room = e.Reserve
 	}
 	switch options.Driver {
 	case "", DriverSecret, driverSecrets:

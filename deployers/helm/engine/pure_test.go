@@ -299,30 +299,6 @@ func TestTheDigestOfADirectoryIsThatOfItsChart(t *testing.T) {
 	assert.NotEqual(t, first, load("commit-3//chart", "a: c"))
 }
 
-func TestFilesOfAChartAreReadWhereThereIsRoom(t *testing.T) {
-	full, asked := errors.New("full"), []int64{}
-	e, err := New(Options{Unread: true, Room: func(_ context.Context, bytes int64) error {
-		if asked = append(asked, bytes); len(asked) == 1 {
-			return full
-		}
-		return nil
-	}})
-	require.NoError(t, err)
-	files := fstest.MapFS{
-		"Chart.yaml": {Data: []byte(plainChart)}, "templates/cm.yaml": {Data: []byte("a: b")}, "ignored": {Data: make([]byte, 1<<20)},
-		".helmignore": {Data: []byte("ignored\n")},
-	}
-	_, err = e.LoadDirectory(t.Context(), "n", files, "key")
-	require.ErrorIs(t, err, full)
-	require.NotErrorIs(t, err, rendering.ErrChart, "the chart is not at fault")
-	_, err = e.LoadDirectory(t.Context(), "n", files, "key")
-	require.NoError(t, err)
-	_, err = e.LoadDirectory(t.Context(), "n", files, "key")
-	require.NoError(t, err)
-	size := int64(len(plainChart) + len("a: b") + len("ignored\n"))
-	assert.Equal(t, []int64{size, size}, asked, "a chart that is known takes nothing more")
-}
-
 func TestChartsBeyondTheirMemoryAreAtFault(t *testing.T) {
 	large := string(packed(t, map[string]string{
 		"Chart.yaml": plainChart, "a": strings.Repeat("x", maxChartFile), "b": strings.Repeat("x", maxChartFile),

@@ -17,7 +17,7 @@ import (
 const (
 	// chartsRoom is how many bytes of charts, and of indexes in which they are looked up, the calls for all tenants may have in memory together, beside what is
 	// cached. Those for one tenant may have half of what the others leave: where they have nothing, the largest chart that there may be, which has 100 MiB of
-	// files and comes from the content relay in up to 128 MiB.
+	// files.
 	chartsRoom = 256 << 20
 	// chartsStep is the unit of claims in bytes.
 	chartsStep = 1 << 20

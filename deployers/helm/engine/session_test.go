@@ -12,11 +12,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 )
 
-// largestChart is what the files of the largest chart take on their way from the content relay.
+// largestChart is what the files of the largest chart take.
 const largestChart = 128 << 20
 
 // unread is an engine that looks into no charts.
@@ -76,15 +74,10 @@ func TestWhatIsLetGoGivesRoom(t *testing.T) {
 func TestAChartCountsOnceForATenant(t *testing.T) {
 	content := make([]byte, 3<<20-1<<10)
 	files := fstest.MapFS{"Chart.yaml": {Data: []byte(plainChart)}, "large": {Data: content}}
-	_, sent, err := (&Chart{packed: rendering.PackedChart{Files: []rendering.PackedFile{{Name: "large", Data: content[:len(content)-1<<10]}}}}).Content()
-	require.NoError(t, err)
 	for name, load := range map[string]func(*Engine, context.Context, string) (*Chart, error){
 		"archive": func(e *Engine, ctx context.Context, owner string) (*Chart, error) { return e.Load(ctx, owner, content) },
 		"directory": func(e *Engine, ctx context.Context, owner string) (*Chart, error) {
 			return e.LoadDirectory(ctx, owner, files, "key")
-		},
-		"relay": func(e *Engine, ctx context.Context, owner string) (*Chart, error) {
-			return e.Receive(ctx, owner, MediaTypeFiles, sent)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -145,25 +138,6 @@ func TestChartsOfATenantPushOutTheirOwn(t *testing.T) {
 		_, err = e.Load(t.Context(), "busy", append(make([]byte, cacheSize/2), byte(i)))
 		require.NoError(t, err)
 	}
-	assert.True(t, e.IsCached("calm", kept.Digest))
-}
-
-func TestFilesFromTheRelayArePartsOfWhatCame(t *testing.T) {
-	_, sent, err := (&Chart{packed: rendering.PackedChart{Files: []rendering.PackedFile{
-		{Name: "empty"}, {Name: "Chart.yaml", Data: []byte(plainChart)}, {Name: "a", Data: []byte("b")},
-	}}}).Content()
-	require.NoError(t, err)
-	files, err := unpackFiles(sent)
-	require.NoError(t, err)
-	require.Len(t, files, 3)
-	assert.Equal(t, []string{"", plainChart, "b"}, []string{string(files[0].Data), string(files[1].Data), string(files[2].Data)})
-	clear(sent)
-	assert.Equal(t, make([]byte, len(plainChart)), files[1].Data, "they are in memory once")
-}
-
-func TestAFileFromTheRelayThatIsCutOff(t *testing.T) {
-	_, sent, err := (&Chart{packed: rendering.PackedChart{Files: []rendering.PackedFile{{Name: "a", Data: make([]byte, 2000)}}}}).Content()
-	require.NoError(t, err)
-	_, err = unpackFiles(sent[:1000])
-	assert.ErrorContains(t, err, "cut off")
+	_, cached := e.sizeOf("calm", kept.Digest)
+	assert.True(t, cached)
 }

@@ -74,8 +74,6 @@ type stage struct {
 	tokenLife time.Duration
 	// isolated says that Environments do not share a namespace.
 	isolated bool
-	// relay is the namespace of a content relay; empty is none.
-	relay string
 	// making is called before the loops create something; nil is nothing.
 	making func(client.Object)
 	// ahead is how far the clock of the loops of Environments is ahead, as a time.Duration.
@@ -103,7 +101,7 @@ func (s *stage) grant() *rest.Config {
 	user := s.user()
 	access, err := s.p.NewUser(user)
 	require.NoError(s.t, err)
-	for _, file := range []string{"controller", "deployer-management", "deployer", "deployer-helm", "deployer-container", "relay"} {
+	for _, file := range []string{"controller", "deployer-management", "deployer", "deployer-helm", "deployer-container"} {
 		manifests, err := os.ReadFile(filepath.Join("..", "..", "..", "config", "rbac", file+".yaml"))
 		require.NoError(s.t, err)
 		require.NoError(s.t, s.p.ApplyYAML(s.ctx, string(manifests)))
@@ -169,7 +167,6 @@ func (s *stage) start() {
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: s.events, Homes: pair.Homes{Shared: s.namespace},
 		Now:     func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) },
 		Backoff: kit.NewBackoff(10*time.Millisecond, time.Second), TokenLife: s.tokenLife, Share: !s.isolated,
-		Relay: environment.Relay(s.relay),
 	}
 	require.NoError(s.t, environments.SetupWithManager(mgr, 2))
 	registrations := &registration.Reconciler{

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +37,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // deployers are those that the registrations bring behind the fence.
@@ -67,34 +69,64 @@ func (w *world) installCentre() {
 			w.landscaperSource(),
 			kustomization("landscaper-crds", "crds", ""),
 			kustomization("landscaper", "install", "  components: [deployer-management]\n  dependsOn: [{name: landscaper-crds}]\n"),
-			kustomization("landscaper-relay", "relay", "  dependsOn: [{name: landscaper}]\n"),
 		}, "---\n"),
-		"agents.yaml": strings.Replace(access, "  interval: 1h\n", "  interval: 1h\n  retryInterval: 1s\n  components: [content-relay]\n  dependsOn: [{name: landscaper}]\n", 1),
+		"agents.yaml": strings.Replace(access, "  interval: 1h\n", "  interval: 1h\n  retryInterval: 1s\n  dependsOn: [{name: landscaper}]\n", 1),
 	})
 	w.awaitApplied(w.Cluster, "landscaper")
-	w.awaitApplied(w.Cluster, "landscaper-relay")
-	w.leadToRelay()
 	w.awaitApplied(w.Cluster, "landscaper-agent-"+environment)
 }
 
-// leadToRelay gives the Pod of the relay the address of this machine: API servers lead to no loopback.
-func (w *world) leadToRelay() {
+// mirrorPage is how to fill a registry inside the fence, and to lead the agent there.
+const mirrorPage = "relay-to-mirror.md"
+
+// fillMirror makes a registry behind the fence and fills it as the page says.
+func (w *world) fillMirror() {
 	w.t.Helper()
-	address, err := platform.OwnAddress()
+	var err error
+	w.mirror, err = servers.StartRegistry()
 	require.NoError(w.t, err)
-	pods := &corev1.PodList{}
-	require.NoError(w.t, w.Client().List(w.ctx, pods, client.InNamespace(system), client.MatchingLabels{"app.kubernetes.io/name": "landscaper-relay"}))
-	require.Len(w.t, pods.Items, 1)
-	pod := &pods.Items[0]
-	pod.Status.PodIP, pod.Status.PodIPs = address, []corev1.PodIP{{IP: address}}
-	require.NoError(w.t, w.Client().Status().Update(w.ctx, pod))
+	w.t.Cleanup(func() { assert.NoError(w.t, w.mirror.Stop()) })
+	require.NoError(w.t, w.apart.Lead(w.mirror.Host))
+	binary, err := binaries.BuildCLI(w.ctx)
+	require.NoError(w.t, err)
+	dir := w.t.TempDir()
+	list := strings.ReplaceAll(w.mirroring(w.example(mirrorPage, "one in each line:", "```\n")), ":1.2.0", ":"+strings.TrimPrefix(version, "v"))
+	require.NoError(w.t, os.WriteFile(filepath.Join(dir, "content.txt"), []byte(list), 0o600))
+	commands := strings.Split(strings.TrimSpace(w.mirroring(w.example(mirrorPage, "Copy them", "```\n"))), "\n")
+	require.Len(w.t, commands, 2)
+	for _, command := range commands {
+		arguments, isOurs := strings.CutPrefix(command, "flux landscaper ")
+		require.True(w.t, isOurs, command)
+		run := exec.CommandContext(w.ctx, binary, strings.Fields(arguments)...)
+		run.Dir = dir
+		said, err := run.CombinedOutput()
+		require.NoError(w.t, err, "%s: %s", command, said)
+	}
 }
 
-// relayed makes the agent get charts through the relay, and by no other way.
-func (w *world) relayed() string {
-	argument := "      - {op: add, path: /spec/template/spec/containers/0/args/-, value: \"%s\"}\n"
-	return "  patches:\n  - target: {kind: Deployment}\n    patch: |\n" + fmt.Sprintf(argument, "--content-relay="+system+"/landscaper-relay") +
-		fmt.Sprintf(argument, "--oci-mirror="+w.Registry.Host+"=http://127.0.0.1:1")
+// mirrored makes the agent get charts from the registry behind the fence, as the page says.
+func (w *world) mirrored() string {
+	return w.mirroring(w.example(mirrorPage, "The agent, by a patch", "```yaml\n"))
+}
+
+// mirroring puts the registries of the test in place of those of the page.
+func (w *world) mirroring(text string) string {
+	return strings.NewReplacer("https://registry.factory.example.com", "http://"+w.mirror.Host, "registry.factory.example.com", w.mirror.Host,
+		"registry.example.com", w.Registry.Host).Replace(text)
+}
+
+// requireFromMirror checks that the charts of all deployers came from the registry behind the fence.
+func (w *world) requireFromMirror() {
+	w.t.Helper()
+	fetched := map[string]bool{}
+	for _, request := range w.mirror.Requests(time.Time{}) {
+		if request.Method == http.MethodGet && request.Kind == "blobs" && request.Code == http.StatusOK {
+			fetched[request.Repository] = true
+		}
+	}
+	for _, deployer := range deployers {
+		assert.True(w.t, fetched[components+"/component-descriptors/github.com/gardener/landscaper/"+deployer+"-deployer"], "%s: %v", deployer, fetched)
+	}
 }
 
 // installAgent commits what docs/agent.md says to the repository of the fenced cluster.
@@ -111,7 +143,7 @@ func (w *world) installAgent() {
 		case strings.Contains(document, "\nkind: OCIRepository"):
 			files[name] = w.landscaperSource()
 		case strings.Contains(document, "\nkind: Kustomization"):
-			files[name] = strings.Replace(document, "  interval: 1h\n", "  interval: 1h\n  retryInterval: 1s\n"+w.relayed(), 1)
+			files[name] = strings.Replace(document, "  interval: 1h\n", "  interval: 1h\n  retryInterval: 1s\n"+w.mirrored(), 1)
 		}
 	}
 	w.commit(w.fenced, w.fence.Cluster, files)
@@ -448,6 +480,7 @@ func (w *world) fromCommitsToWorkloads() {
 	w.installCentre()
 	phase("the landscaper cluster is installed")
 	w.requireFenced()
+	w.fillMirror()
 	w.installAgent()
 	phase("the agent is ready")
 	w.requireEnrolled()
@@ -465,6 +498,7 @@ func (w *world) fromCommitsToWorkloads() {
 			return conditions.IsReady(d) && len(d.Status.Environments) == 1
 		})
 	}
+	w.requireFromMirror()
 	phase("the deployers are installed")
 	pairs := w.pairs()
 	for _, deployer := range deployers {
