@@ -131,8 +131,3 @@ func (c *contexts) overwritesOf(object *v1alpha1.Context) func(context.Context) 
 		return found.Overwrites, nil
 	}
 }
-
-// ReadContext reads the Context of an item as its deployer gets it, for processes that act for that deployer. Live reads without a cache.
-func ReadContext(ctx context.Context, c client.Client, live client.Reader, item *v1alpha1.DeployItem) (*Context, error) {
-	return (&contexts{client: c, live: live}).read(ctx, item)
-}
