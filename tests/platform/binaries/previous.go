@@ -18,8 +18,11 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/programs"
 )
 
-// ErrNoPrevious says that a commit before that of this checkout is not there: no Git, no history, or one that is cut off.
+// ErrNoPrevious says that a former commit is not there: no Git, no history, or one that is cut off.
 var ErrNoPrevious = errors.New("there is no such former commit")
+
+// UpgradedFrom is the commit whose landscapes have to be upgraded without a job.
+const UpgradedFrom = "9a3c9e5303a6671b834e6d9950c91068b5de3784"
 
 // Previous is what a commit before that of this checkout holds.
 type Previous struct {
@@ -36,16 +39,31 @@ func CheckOutPrevious(ctx context.Context, back int) (*Previous, error) {
 	if err != nil {
 		return nil, err
 	}
-	commit, err := git(ctx, store.source, "rev-parse", "--verify", "HEAD~"+strconv.Itoa(back))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s", ErrNoPrevious, programs.LastLines(err.Error(), 1))
-	}
 	checkout := sha256.Sum256([]byte(store.source))
 	home := filepath.Join(cacheDir(), "previous", hex.EncodeToString(checkout[:8]), strconv.Itoa(back))
+	return store.checkOut(ctx, "HEAD~"+strconv.Itoa(back), home)
+}
+
+// CheckOut writes the files of a former commit, given by its whole hash, into the cache, which keeps them. It changes nothing in the repository. The error
+// is ErrNoPrevious where the history does not have it.
+func CheckOut(ctx context.Context, commit string) (*Previous, error) {
+	store, err := openStore(os.Stderr)
+	if err != nil {
+		return nil, err
+	}
+	return store.checkOut(ctx, commit, filepath.Join(cacheDir(), "previous", commit))
+}
+
+// checkOut writes the files of a revision below a folder, unless they are there.
+func (s *store) checkOut(ctx context.Context, revision, home string) (*Previous, error) {
+	commit, err := git(ctx, s.source, "rev-parse", "--verify", revision+"^{commit}")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %s", ErrNoPrevious, revision, programs.LastLines(err.Error(), 1))
+	}
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		return nil, err
 	}
-	release, err := store.lockFile(ctx, filepath.Join(home, "lock"), "a former commit")
+	release, err := s.lockFile(ctx, filepath.Join(home, "lock"), "a former commit")
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +78,7 @@ func CheckOutPrevious(ctx context.Context, back int) (*Previous, error) {
 	}
 	archive := filepath.Join(home, "source.tar")
 	defer func() { _ = os.Remove(archive) }()
-	if _, err := git(ctx, store.source, "archive", "--format=tar", "--output="+archive, previous.Commit); err != nil {
+	if _, err := git(ctx, s.source, "archive", "--format=tar", "--output="+archive, previous.Commit); err != nil {
 		return nil, err
 	}
 	if _, err := programs.Output(ctx, exec.Command("tar", "-xf", archive, "-C", previous.Source)); err != nil {
@@ -74,6 +92,9 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd.Dir = dir
 	return programs.Output(ctx, cmd)
 }
+
+// CRDs is the folder of its CRDs.
+func (p *Previous) CRDs() string { return filepath.Join(p.Source, "config", "crd", "bases") }
 
 // Build builds a main package of the former commit like BuildStatic, and returns the path of the program.
 func (p *Previous) Build(ctx context.Context, pkg string) (string, error) {

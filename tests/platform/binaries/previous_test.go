@@ -17,4 +17,7 @@ func TestAFolderWithoutHistoryHasNoPreviousCommit(t *testing.T) {
 	t.Chdir(dir)
 	_, err := CheckOutPrevious(t.Context(), 1)
 	require.ErrorIs(t, err, ErrNoPrevious)
+	_, err = CheckOut(t.Context(), UpgradedFrom)
+	require.ErrorIs(t, err, ErrNoPrevious)
+	require.ErrorContains(t, err, UpgradedFrom)
 }

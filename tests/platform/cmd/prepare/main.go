@@ -4,11 +4,12 @@
 // Command prepare provides the programs of the test platform ahead of time, so that the first test run does not build. Where
 // FLUX_LANDSCAPER_NODE is "required" it also installs and builds what a node needs, as root on Debian; else it says whether tests that run
 // Pods are skipped here. With -e2e it also provides what make test does not need: helm-controller and notification-controller, which not every
-// module proxy has.
+// module proxy has, and the program that upgrades begin with.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -52,7 +53,24 @@ func prepare(ctx context.Context, e2e bool) error {
 			fmt.Fprintf(os.Stderr, "platform: NO TEST RUNS %s: %v\n", strings.ToUpper(string(rare)), err)
 		}
 	}
+	if err := prepareUpgrade(ctx); err != nil {
+		return err
+	}
 	return ctx.Err()
+}
+
+func prepareUpgrade(ctx context.Context) error {
+	former, err := binaries.CheckOut(ctx, binaries.UpgradedFrom)
+	if errors.Is(err, binaries.ErrNoPrevious) {
+		fmt.Fprintln(os.Stderr, "platform: NOTHING IS UPGRADED:", err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "platform: building the program of commit %.8s (cold about 60s on 2 cores)\n", former.Commit)
+	_, err = former.Build(ctx, "./cmd/landscaper")
+	return err
 }
 
 func prepareNode(ctx context.Context) error {
