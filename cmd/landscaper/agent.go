@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/fluxcd/pkg/runtime/logger"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -65,7 +66,7 @@ func agentOf() (*cobra.Command, *agentFlags) {
 }
 
 func (f *agentFlags) run(ctx context.Context) error {
-	setLogger(f.logging)
+	logger.SetLogger(logger.NewLogger(f.logging))
 	config, err := f.configuration()
 	if err != nil {
 		return err

@@ -87,7 +87,6 @@ func (f *controllerFlags) run(ctx context.Context) error {
 		return err
 	}
 	keepRoom(children)
-	gatherGarbage()
 	if err := f.findUnwatched(ctx); err != nil {
 		return err
 	}

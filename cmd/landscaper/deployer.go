@@ -67,7 +67,6 @@ func deployerCommand() *cobra.Command {
 func manifestDeployer() *cobra.Command {
 	return only(deployerOf("manifest", v1alpha1.ManifestDeployItemType, "Apply Kubernetes manifests",
 		func(ctrl.Manager, *deployerFlags) (contract.Deployer, func(), error) {
-			gatherGarbage()
 			return manifest.New(manifest.Options{}), func() {}, nil
 		}))
 }

@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -18,17 +17,7 @@ import (
 // version is set when a release is built.
 var version = "v0.0.0-dev"
 
-// watchList is how client-go's feature gate is named in the environment. Initial objects that come one by one in a watch cost more
-// than twice the CPU of a list, and after a restart nothing begins before all of them are there.
-const watchList = "KUBE_FEATURE_WatchListClient"
-
 func main() {
-	if collectsByItself() {
-		debug.SetGCPercent(gcPercent)
-	}
-	if os.Getenv(watchList) == "" {
-		_ = os.Setenv(watchList, "false") // at worst the start is slower
-	}
 	if err := rootCommand().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(os.Stderr, "landscaper:", err)
 		os.Exit(1)

@@ -124,7 +124,7 @@ func setDefault(flags *pflag.FlagSet, name, value string) {
 
 // start sets the logger up and returns a manager with health, metrics and profiling endpoints. Adjust may change its options.
 func (p *process) start(adjust func(*ctrl.Options, labels.Selector)) (ctrl.Manager, error) {
-	setLogger(p.logging)
+	logger.SetLogger(logger.NewLogger(p.logging))
 	if p.jitter.Percentage > 99 {
 		return nil, errors.New("--interval-jitter-percentage has to be less than 100")
 	}
@@ -236,7 +236,7 @@ func (p *process) namespace() string {
 
 // direct sets the logger up and returns a client without cache, for use before there is a manager.
 func (p *process) direct() (client.Client, error) {
-	setLogger(p.logging)
+	logger.SetLogger(logger.NewLogger(p.logging))
 	config, err := p.restConfig()
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fluxcd/pkg/runtime/logger"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -168,7 +169,7 @@ func TestTheLogIsAsTheFlagsSay(t *testing.T) {
 	const child = "LANDSCAPER_TEST_LOG_FLAGS"
 	if arguments, isChild := os.LookupEnv(child); isChild {
 		p, _ := parse(t, "manifest", strings.Fields(arguments)...)
-		setLogger(p.process.logging)
+		logger.SetLogger(logger.NewLogger(p.process.logging))
 		ctrl.Log.Info("hello")
 		ctrl.Log.V(1).Info("a detail")
 		return

@@ -291,6 +291,16 @@ func TestAContentRelayIsRefusedWithItsCure(t *testing.T) {
 	}
 }
 
+func TestTheGarbageCollectorGoesByTheMemoryLimit(t *testing.T) {
+	for _, chart := range append(names(), release.AgentChart) {
+		values := reached(chart, object{"resources": object{"limits": object{"memory": "1Gi"}}})
+		variables := render(t, chart, values).deployment().Spec.Template.Spec.Containers[0].Env
+		at := slices.IndexFunc(variables, func(v corev1.EnvVar) bool { return v.Name == "GOMEMLIMIT" })
+		require.GreaterOrEqual(t, at, 0, chart)
+		assert.Equal(t, "limits.memory", variables[at].ValueFrom.ResourceFieldRef.Resource)
+	}
+}
+
 // What a proxy with a login, and registries with an authority of their own, need.
 func TestVariablesAndFilesReachTheProcess(t *testing.T) {
 	for _, chart := range append(names(), release.AgentChart) {
