@@ -66,7 +66,7 @@ type DeployerInformation struct {
 }
 
 // DriftedCondition, on DeployItems, is True where deployed objects are not as the last job left them, False after a correction, and Unknown
-// where that cannot be watched. It is absent where nothing is to be said.
+// where that cannot be watched. It is absent where nothing is to be said. On Executions and Installations it is True where it is True below.
 const DriftedCondition = "Drifted"
 
 // UnknownKeysCondition, on Installations and DeployItems, is True where blueprint or configuration have keys without effect.

@@ -424,6 +424,7 @@ type DependentToTrigger struct {
 // +kubebuilder:printcolumn:name="Phase",type=string,priority=1,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Revision",type=string,priority=1,JSONPath=`.status.lastAppliedRevision`
 // +kubebuilder:printcolumn:name="Suspended",type=boolean,JSONPath=`.spec.suspend`
+// +kubebuilder:printcolumn:name="Drifted",type=string,JSONPath=`.status.conditions[?(@.type=="Drifted")].status`
 // +kubebuilder:printcolumn:name="Execution",type=string,priority=1,JSONPath=`.status.executionRef.name`
 type Installation struct {
 	metav1.TypeMeta   `json:",inline"`

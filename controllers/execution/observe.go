@@ -4,11 +4,13 @@
 package execution
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -130,4 +132,16 @@ func itemFailure(item *v1alpha1.DeployItem) *kit.Failure {
 	}
 	failure.Err = fmt.Errorf("%s: %s", wayTo(item), last.Message)
 	return failure
+}
+
+// showDrift shows which items are not as they were deployed, also while no job runs.
+func showDrift(_ context.Context, s *scope) error {
+	var drifted []string
+	for _, item := range s.all {
+		if conditions.IsTrue(item, v1alpha1.DriftedCondition) {
+			drifted = append(drifted, "deploy item "+cmp.Or(item.Labels[v1alpha1.ExecutionManagedNameLabel], item.Name))
+		}
+	}
+	kit.ShowDrift(s.execution, drifted)
+	return nil
 }

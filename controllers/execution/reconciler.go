@@ -94,6 +94,7 @@ func (r *Reconciler) steps(execution *v1alpha1.Execution) []kit.Step[*scope] {
 		r.readItems,     // items.go      owner               → DeployItems as the cache has them
 		r.moveShard,     // shard.go      label of the shard  → the same on the items
 		r.noteLost,      // lost.go       items without trace → condition RecordLost, as long as the Execution proves that each had a job
+		showDrift,       // observe.go    items that drifted  → condition Drifted
 		r.decideJob,     // job.go        parent's job        → running job or stop
 		readTemplates,   // templates.go  spec                → valid templates
 		r.pairItems,     // items.go      DeployItems         → by template, and those that have to go

@@ -129,6 +129,7 @@ func (r *Reconciler) steps(inst *v1alpha1.Installation) []kit.Step[*reconciliati
 		family(r.children.FindExecution), // internal/children    name                  → Execution as the cache has it
 		family(r.children.FindChildren),  // internal/children    owner                 → sub-installations as the cache has them
 		family(r.children.MoveShard),     // internal/children    label of the shard    → the same on the children
+		family(r.children.ShowDrift),     // internal/children    children that drifted → condition Drifted
 		r.interrupt,                      // operation.go         operation: interrupt  → children interrupted
 		r.decideJob,                      // trigger.go           what asks for one     → running job or stop
 		// prepare, until all children have the specs of the job: awaitPredecessors, reads, makes

@@ -6,6 +6,7 @@ package kit
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,6 +49,27 @@ func isInvalidCondition(c metav1.Condition) bool {
 		len(c.Type) > maxConditionType || !conditionType.MatchString(c.Type) ||
 		len(c.Reason) > maxConditionReason || !conditionReason.MatchString(c.Reason) ||
 		len([]rune(c.Message)) > maxConditionMessage
+}
+
+// driftPrefix begins the message of the condition Drifted.
+const driftPrefix = "Not as deployed: "
+
+// DriftOf returns what ShowDrift shows of an object, empty where nothing has drifted.
+func DriftOf(obj conditions.Getter) string {
+	if !conditions.IsTrue(obj, v1alpha1.DriftedCondition) {
+		return ""
+	}
+	return strings.TrimPrefix(conditions.GetMessage(obj, v1alpha1.DriftedCondition), driftPrefix)
+}
+
+// ShowDrift shows which of the objects below one are not as their last job left them on the target, by what a person calls them.
+func ShowDrift(obj conditions.Setter, drifted []string) {
+	if len(drifted) == 0 {
+		conditions.Delete(obj, v1alpha1.DriftedCondition)
+		return
+	}
+	slices.Sort(drifted)
+	conditions.MarkTrue(obj, v1alpha1.DriftedCondition, ReasonDrift, "%s", Message(driftPrefix+strings.Join(drifted, ", ")))
 }
 
 // What an item says of the status that it has lost.

@@ -37,6 +37,8 @@ const (
 	ReasonWaiting = "Waiting"
 	// ReasonDeleting says that the object is being deleted.
 	ReasonDeleting = "Deleting"
+	// ReasonDrift says that deployed objects are not as the last job left them.
+	ReasonDrift = "DriftDetected"
 	// ReasonDeletesAll says that a job deletes all that the jobs before it have made, though nobody has deleted its object.
 	ReasonDeletesAll = "DeletesAll"
 )

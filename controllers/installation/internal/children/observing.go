@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -63,6 +64,21 @@ func (k *Keeper) ObserveExecution(_ context.Context, f *Family) error {
 		return f.await()
 	}
 	return err
+}
+
+// ShowDrift shows which deploy items, and which sub-installations, are not as they were deployed, also while no job runs.
+func (k *Keeper) ShowDrift(_ context.Context, f *Family) error {
+	var drifted []string
+	if f.Execution != nil && kit.DriftOf(f.Execution) != "" {
+		drifted = append(drifted, kit.DriftOf(f.Execution))
+	}
+	for name, child := range f.Children {
+		if conditions.IsTrue(child, v1alpha1.DriftedCondition) {
+			drifted = append(drifted, "sub-installation "+name)
+		}
+	}
+	kit.ShowDrift(f.Inst, drifted)
+	return nil
 }
 
 const (

@@ -25,7 +25,6 @@ import (
 
 // Reasons of the condition Drifted and of events.
 const (
-	reasonDrift            = "DriftDetected"
 	reasonFought           = "DriftFought"
 	reasonCorrected        = "DriftCorrected"
 	reasonCorrectionFailed = "CorrectionFailed"
@@ -120,7 +119,7 @@ func (f *findings) add(found []Found, now time.Time, tell func(Note)) {
 		}
 	}
 	if len(drifted) > 0 {
-		tell(Note{corev1.EventTypeWarning, reasonDrift, "Not as deployed: " + describe(drifted)})
+		tell(Note{corev1.EventTypeWarning, kit.ReasonDrift, "Not as deployed: " + describe(drifted)})
 	}
 	if len(corrected) > 0 {
 		f.last = describe(corrected)
@@ -213,7 +212,7 @@ func (f *findings) condition(generation int64, now time.Time) *metav1.Condition 
 	}
 	if len(f.drifted) > 0 {
 		all := slices.SortedFunc(maps.Values(f.drifted), func(a, b Found) int { return cmp.Compare(a.Resource.String(), b.Resource.String()) })
-		reason, message := reasonDrift, "Not as deployed: "+describe(all)
+		reason, message := kit.ReasonDrift, "Not as deployed: "+describe(all)
 		if failed := slices.IndexFunc(all, func(d Found) bool { return d.Err != nil }); failed >= 0 {
 			reason, message = reasonCorrectionFailed, message+": "+all[failed].Err.Error()
 		}

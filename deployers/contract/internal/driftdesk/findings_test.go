@@ -18,6 +18,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/drift"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 var (
@@ -47,20 +49,20 @@ func TestWhatIsShown(t *testing.T) {
 	}{
 		"nothing":                    {},
 		"all as deployed":            {searches: []Found{asWanted}},
-		"drift":                      {searches: []Found{drifted}, told: []string{reasonDrift}, status: metav1.ConditionTrue, reason: reasonDrift},
-		"the same drift":             {searches: []Found{drifted, drifted}, told: []string{reasonDrift}, status: metav1.ConditionTrue, reason: reasonDrift},
-		"another drift":              {searches: []Found{drifted, missing}, told: []string{reasonDrift, reasonDrift}, status: metav1.ConditionTrue, reason: reasonDrift},
-		"drift that is over":         {searches: []Found{drifted, asWanted}, told: []string{reasonDrift}},
+		"drift":                      {searches: []Found{drifted}, told: []string{kit.ReasonDrift}, status: metav1.ConditionTrue, reason: kit.ReasonDrift},
+		"the same drift":             {searches: []Found{drifted, drifted}, told: []string{kit.ReasonDrift}, status: metav1.ConditionTrue, reason: kit.ReasonDrift},
+		"another drift":              {searches: []Found{drifted, missing}, told: []string{kit.ReasonDrift, kit.ReasonDrift}, status: metav1.ConditionTrue, reason: kit.ReasonDrift},
+		"drift that is over":         {searches: []Found{drifted, asWanted}, told: []string{kit.ReasonDrift}},
 		"a correction":               {searches: []Found{fixed}, told: []string{reasonCorrected}, status: metav1.ConditionFalse, reason: reasonCorrected},
 		"a fight":                    {searches: []Found{fixed, fixed}, told: []string{reasonCorrected, reasonCorrected}, status: metav1.ConditionTrue, reason: reasonFought},
 		"a watch that breaks":        {trouble: "cannot be watched", status: metav1.ConditionUnknown, reason: reasonUnwatched},
 		"too many watches":           {trouble: drift.TroubleTooMany, status: metav1.ConditionUnknown, reason: reasonUnwatched},
-		"drift counts above trouble": {searches: []Found{drifted}, trouble: "cannot be watched", told: []string{reasonDrift}, status: metav1.ConditionTrue, reason: reasonDrift},
+		"drift counts above trouble": {searches: []Found{drifted}, trouble: "cannot be watched", told: []string{kit.ReasonDrift}, status: metav1.ConditionTrue, reason: kit.ReasonDrift},
 		"a correction that fails": {
-			searches: []Found{{Resource: settings, Missing: true, Err: errors.New("denied")}}, told: []string{reasonDrift},
+			searches: []Found{{Resource: settings, Missing: true, Err: errors.New("denied")}}, told: []string{kit.ReasonDrift},
 			status: metav1.ConditionTrue, reason: reasonCorrectionFailed,
 		},
-		"what could not be compared": {searches: []Found{drifted, {Resource: settings, Err: errors.New("denied")}}, told: []string{reasonDrift}, status: metav1.ConditionTrue, reason: reasonDrift},
+		"what could not be compared": {searches: []Found{drifted, {Resource: settings, Err: errors.New("denied")}}, told: []string{kit.ReasonDrift}, status: metav1.ConditionTrue, reason: kit.ReasonDrift},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := time.Unix(1000, 0)
