@@ -13,12 +13,11 @@ import (
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
 	"github.com/flux-landscaper/flux-landscaper/sources/address"
+	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
@@ -30,8 +29,6 @@ const (
 	connectionMemory = 48 << 10
 	connectionGrowth = 4
 	clusterMemory    = 96 << 10
-	// maxPaces is of how many namespaces it is known what was read for them.
-	maxPaces = 4096
 )
 
 // Options of Clients.
@@ -63,15 +60,11 @@ type Clients struct {
 	landscaper client.Client
 	self       *rest.Config
 	isOwn      func(ctx context.Context, token string) (bool, error)
-	limits     guard.Limits
+	policy     egress.Policy
 	parsed     parsedContents
-
-	served *servedVersions
 
 	mu     sync.Mutex
 	opened *memory.Cache[digest, *connection]
-	// paces are those of the namespaces that were asked for last.
-	paces *lru.Cache
 }
 
 // digest identifies the content of a Target, credentials included.
@@ -83,9 +76,8 @@ func New(options Options) (*Clients, error) {
 	options.UserAgent = cmp.Or(options.UserAgent, "flux-landscaper")
 	budget := memory.New(int64(options.MaxClusters) * clusterMemory)
 	c := &Clients{
-		options: options, limits: guard.DefaultLimits(), parsed: newParsedContents(budget), paces: lru.New(maxPaces),
+		options: options, policy: policyOfTargets, parsed: newParsedContents(budget),
 		opened: memory.Open[digest](budget, func(unused *connection) { utilnet.CloseIdleConnectionsFor(unused.http.Transport) }),
-		served: memory.Open[servedVersion, []servedKind](memory.New(kindsMemory), nil),
 	}
 	if options.Landscaper == nil {
 		return c, nil
@@ -100,10 +92,6 @@ func New(options Options) (*Clients, error) {
 	c.isOwn, err = accepts(c.self)
 	return c, err
 }
-
-// CountByHost gives the server of a configuration a label of its own in the metric rest_client_requests_total. All others have the same, since tenants choose
-// the hosts of Targets.
-func CountByHost(config *rest.Config) { guard.CountByHost(config) }
 
 // selfConnection keeps address and trust of the deployer's own connection and drops its credentials.
 func selfConnection(own *rest.Config) (*rest.Config, error) {
@@ -128,31 +116,7 @@ func (c *Clients) Open(ctx context.Context, cache, live client.Reader, namespace
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := connection.named(ctx, target)
-	if err != nil {
-		return nil, err
-	}
-	return cluster, connection.bind(cluster, target.Namespace, c.pacesOf(target.Namespace))
-}
-
-// paces are what requests for one namespace keep to: those of watches, the questions for the kinds of clusters, and the lists of jobs. Jobs wait for no
-// watch.
-type paces struct {
-	watches, kinds, lists *guard.Pace
-}
-
-func (c *Clients) pacesOf(namespace string) paces {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if known, ok := c.paces.Get(namespace); ok {
-		return known.(paces)
-	}
-	fresh := paces{
-		watches: guard.NewPace(guard.PaceRate, guard.PaceBurst), kinds: guard.NewPace(guard.KindsRate, guard.KindsBurst),
-		lists: guard.NewOpenPace(guard.ListsRate, guard.ListsBurst),
-	}
-	c.paces.Add(namespace, fresh)
-	return fresh
+	return connection.named(ctx, target)
 }
 
 // OpenKubeconfig returns the cluster that a tenant's kubeconfig describes, with the care of Open and the rights of the kubeconfig. An error names
@@ -167,7 +131,7 @@ func (c *Clients) OpenKubeconfig(namespace string, raw []byte) (*Cluster, error)
 		return nil, err
 	}
 	cluster := connection.cluster
-	return &cluster, connection.bind(&cluster, namespace, c.pacesOf(namespace))
+	return &cluster, nil
 }
 
 // connectionOf returns the opened cluster of a Target.
@@ -209,7 +173,6 @@ func (c *Clients) connection(namespace, account string, parsed *content, raw []b
 		return nil, err
 	}
 	opened.cluster.connection = hex.EncodeToString(key[:])
-	opened.kinds.cluster = key
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if other, ok := c.opened.Get(namespace, key); ok {
@@ -284,7 +247,7 @@ func (c *Clients) connectSelf(namespace, account string, self *selfConfig) (*con
 	if account != base.Name {
 		config = impersonate(config, namespace, account)
 	}
-	return c.dial(config, nil, source, guard.Anywhere())
+	return c.dial(config, nil, source, anywhere())
 }
 
 func (c *Clients) connectOIDC(policy tlsPolicy, namespace, account string, oidc *oidcConfig) (*connection, error) {
@@ -332,4 +295,4 @@ func (c *connection) named(ctx context.Context, target *v1alpha1.Target) (*Clust
 }
 
 // toTenants opens connections whose address a tenant chose.
-func (c *Clients) toTenants() address.Dial { return guard.ToTenants(c.options.PublicOnly) }
+func (c *Clients) toTenants() address.Dial { return address.Dialing(c.options.PublicOnly, dialTimeout) }

@@ -36,6 +36,4 @@ type Cluster struct {
 	metadata metadata.Interface
 	// identity is shared by all copies of the cluster; nil reads it anew each time.
 	identity *identity
-	// paces are those of the namespace; empty for a cluster that no Clients has opened.
-	paces paces
 }

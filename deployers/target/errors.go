@@ -9,8 +9,8 @@ import (
 	"regexp"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
 	"github.com/flux-landscaper/flux-landscaper/sources/address"
+	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 )
 
 // Reasons of Error.
@@ -100,5 +100,5 @@ func where(err error) string {
 
 // IsUnusable reports whether a request failed because of what the server is, so that only another Target or another server helps.
 func IsUnusable(err error) bool {
-	return errors.Is(err, guard.ErrLarge) || errors.Is(err, guard.ErrRedirect) || errors.Is(err, guard.ErrForeign) || errors.Is(err, address.ErrPrivate)
+	return errors.Is(err, egress.ErrLarge) || errors.Is(err, egress.ErrRedirect) || errors.Is(err, errForeign) || errors.Is(err, address.ErrPrivate)
 }

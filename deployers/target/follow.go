@@ -16,8 +16,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
-
-	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
 )
 
 // Stream names what Follow watches.
@@ -42,7 +40,6 @@ func (c *Cluster) Follow(ctx context.Context, stream Stream, opened func(), repo
 	if stream.Name != "" {
 		options.FieldSelector = fields.OneTermEqualSelector("metadata.name", stream.Name).String()
 	}
-	ctx = guard.WithPace(ctx, c.paces.watches)
 	list, err := resource.List(ctx, options)
 	if err != nil {
 		return err

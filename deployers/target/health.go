@@ -23,8 +23,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
 	"github.com/flux-landscaper/flux-landscaper/sources/address"
+	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 )
 
 // Health is what a cluster answers to a check.
@@ -110,9 +110,9 @@ func ask(ctx context.Context, request *rest.Request, into any) error {
 	case err != nil:
 		return err
 	case len(content) > maxHealthAnswer:
-		return guard.ErrLarge
+		return egress.ErrLarge
 	case json.Unmarshal(content, into) != nil:
-		return guard.ErrForeign
+		return errForeign
 	}
 	return nil
 }
@@ -140,9 +140,9 @@ func diagnosis(err error) (reason, cure string) {
 		return ReasonCertificate, "correct certificate-authority-data and the address of the server"
 	case isRefusal(err):
 		return ReasonRefused, "renew the credentials of the Target, or give them the rights that are missing"
-	case IsUnusable(err) || errors.Is(err, guard.ErrForeign):
+	case IsUnusable(err) || errors.Is(err, errForeign):
 		return ReasonNoServer, "correct the address of the server"
-	case errors.Is(err, guard.ErrSilent), errors.Is(err, guard.ErrSlow), errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
+	case errors.Is(err, egress.ErrSilent), errors.Is(err, egress.ErrSlow), errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return ReasonTimeout, "look at the cluster, and at the network between"
 	}
 	return ReasonUnreachable, "look at the cluster, and at the network between"

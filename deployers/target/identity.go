@@ -15,8 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
 )
 
 // Identity tells clusters apart, whatever Target and address lead to them.
@@ -76,7 +74,7 @@ func (c *Cluster) readIdentity(ctx context.Context) (Identity, error) {
 	isMissing := apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) // and not an unknown path
 	switch {
 	case err == nil && len(system.GetUID()) > longestUID:
-		return Identity{}, fmt.Errorf("cannot learn which cluster Target %q leads to: %w", c.Name, guard.ErrForeign)
+		return Identity{}, fmt.Errorf("cannot learn which cluster Target %q leads to: %w", c.Name, errForeign)
 	case err == nil:
 		found.UID = system.GetUID()
 	case !apierrors.IsForbidden(err) && !isMissing:

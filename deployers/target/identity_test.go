@@ -11,8 +11,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
 )
 
 // TestOnlyAnAPIServerSaysWhichClusterItIs asks what does not have the namespace kube-system, and then something that has.
@@ -56,5 +54,5 @@ func TestAUIDThatNoAPIServerGivesIsNotTaken(t *testing.T) {
 		answerJSON(w, `{"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "kube-system", "uid": "`+strings.Repeat("u", 1<<20)+`"}}`)
 	})
 	_, err := cluster.Identity(t.Context())
-	require.ErrorIs(t, err, guard.ErrForeign)
+	require.ErrorIs(t, err, errForeign)
 }

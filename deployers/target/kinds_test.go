@@ -6,10 +6,8 @@ package target
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -17,17 +15,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/restmapper"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
-	"github.com/flux-landscaper/flux-landscaper/sources/memory"
+	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -187,87 +181,6 @@ func TestAQuestionWithoutAVersionIsAnsweredFromAll(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestOfAllKindsOfAClusterTwoMebibytesAreRead(t *testing.T) {
-	t.Parallel()
-	for large, count := range map[bool]int{false: 18_000, true: 21_000} {
-		cluster := hostile(t, func(w http.ResponseWriter, _ *http.Request) {
-			list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
-			for i := range count {
-				list.Groups = append(list.Groups, metav1.APIGroup{Name: fmt.Sprintf("group-%05d.example.com", i)})
-			}
-			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(list)
-		})
-		client, err := cluster.DiscoveryFor(t.Context())
-		require.NoError(t, err)
-		_, err = client.ServerGroups()
-		assert.Equal(t, large, errors.Is(err, guard.ErrLarge), "%v", err)
-	}
-}
-
-func TestOfTheKindsOfAVersionHalfAMebibyteIsRead(t *testing.T) {
-	t.Parallel()
-	cluster := hostile(t, serves(&paths{}, map[string]int{"/apis/large.example.com/v1": 4_200, "/apis/larger.example.com/v1": 6_000}))
-	_, err := cluster.MapperFor(t.Context()).RESTMapping(thing("large.example.com"), "v1")
-	require.NoError(t, err)
-	_, err = cluster.MapperFor(t.Context()).RESTMapping(thing("larger.example.com"), "v1")
-	require.ErrorIs(t, err, guard.ErrLarge)
-	require.ErrorContains(t, err, "larger.example.com/v1")
-}
-
-// boundTo returns a cluster as another namespace has it, which keeps to a pace.
-func boundTo(owner string, cluster *Cluster, pace *guard.Pace) *Cluster {
-	bound := *cluster
-	bound.paces.kinds = pace
-	bound.Mapper = &boundMapper{kinds: cluster.Mapper.(*boundMapper).kinds, owner: owner, pace: pace, ctx: context.Background()}
-	return &bound
-}
-
-// One namespace has read more than it may for now, and waits; another one that reaches the same cluster does not.
-func TestAnswersAboutKindsWaitForTheirNamespaceAlone(t *testing.T) {
-	t.Parallel()
-	calm := hostile(t, serves(&paths{}, map[string]int{"/apis/a.example.com/v1": 100, "/apis/b.example.com/v1": 1}))
-	crowded := boundTo("crowded", calm, guard.NewPace(1, 1<<10))
-	_, err := crowded.MapperFor(t.Context()).RESTMapping(thing("a.example.com"), "v1")
-	require.NoError(t, err, "at first it may read")
-
-	_, err = crowded.MapperFor(t.Context()).RESTMapping(thing("b.example.com"), "v1")
-	require.ErrorIs(t, err, guard.ErrPaced)
-	client, err := crowded.DiscoveryFor(t.Context())
-	require.NoError(t, err)
-	_, err = client.ServerResourcesForGroupVersion("b.example.com/v1")
-	require.ErrorIs(t, err, guard.ErrPaced)
-	_, err = calm.MapperFor(t.Context()).RESTMapping(thing("b.example.com"), "v1")
-	require.NoError(t, err)
-	_, err = crowded.MapperFor(t.Context()).RESTMapping(thing("b.example.com"), "v1")
-	require.NoError(t, err, "what somebody else has asked for waits for nothing")
-}
-
-func TestAVersionThatIsNotAnsweredHoldsUpItsNamespaceAlone(t *testing.T) {
-	t.Parallel()
-	asked, kinds := make(chan struct{}), serves(&paths{}, map[string]int{"/apis/a.example.com/v1": 1})
-	calm := hostile(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/apis/silent.example.com/v1" {
-			close(asked)
-			<-r.Context().Done()
-			return
-		}
-		kinds(w, r)
-	})
-	waits, stop := context.WithCancel(t.Context())
-	var waiting sync.WaitGroup
-	defer waiting.Wait()
-	defer stop()
-	waiting.Go(func() {
-		_, _ = boundTo("crowded", calm, nil).MapperFor(waits).RESTMapping(thing("silent.example.com"), "v1")
-	})
-	<-asked
-	soon, cancel := context.WithTimeout(t.Context(), discoveryTime/2)
-	defer cancel()
-	_, err := calm.MapperFor(soon).RESTMapping(thing("a.example.com"), "v1")
-	require.NoError(t, err)
-}
-
 // Applies and deletions go on where a cluster has more kinds than are read.
 func TestTooManyKindsHoldUpNothingElse(t *testing.T) {
 	t.Parallel()
@@ -278,9 +191,9 @@ func TestTooManyKindsHoldUpNothingElse(t *testing.T) {
 			return
 		}
 		kinds(w, r)
-	})
+	}, func(p *egress.Policy) { p.Most = 512 << 10 })
 	_, err := cluster.MapperFor(t.Context()).RESTMapping(thing("larger.example.com"), "v1")
-	require.ErrorIs(t, err, guard.ErrLarge)
+	require.ErrorIs(t, err, egress.ErrLarge)
 	_, err = cluster.MapperFor(t.Context()).RESTMapping(thing(""), "v1")
 	require.NoError(t, err)
 	_, err = cluster.metadata.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Get(t.Context(), "kube-system", metav1.GetOptions{})
@@ -305,43 +218,6 @@ func TestANewKindIsFoundThoughAnotherResourceHasItsName(t *testing.T) {
 	require.NoError(t, ask("Settings"))
 }
 
-func TestAnAnswerComesFromFewKindsWhereAllHaveOneName(t *testing.T) {
-	t.Parallel()
-	served := make([]servedKind, 100_000)
-	for i := range served {
-		served[i] = servedKind{kind: "Thing0", resource: fmt.Sprint("things", i), isNamespaced: true}
-	}
-	for _, name := range []string{"Thing0", "List"} {
-		assert.Len(t, withName(served, name), mostMeant)
-	}
-}
-
-// TestKindsOfOneTenantPushOutThoseOfNobodyElse opens clusters with more kinds than all caches have room for.
-func TestKindsOfOneTenantPushOutThoseOfNobodyElse(t *testing.T) {
-	t.Parallel()
-	budget := memory.New(1 << 20)
-	known := memory.Open[servedVersion, []servedKind](budget, nil)
-	askedCalm, askedHostile := &paths{}, &paths{}
-	ask := func(cluster *Cluster, owner, group string) {
-		bound := cluster.Mapper.(*boundMapper)
-		bound.kinds.known, bound.owner = known, owner
-		_, err := cluster.MapperFor(t.Context()).RESTMapping(thing(group), "v1")
-		require.NoError(t, err)
-	}
-	served := map[string]int{"/apis/a.example.com/v1": 30}
-	for i := range 20 {
-		served[fmt.Sprintf("/apis/large-%d.example.com/v1", i)] = 2000
-	}
-	calm, large := hostile(t, serves(askedCalm, served)), hostile(t, serves(askedHostile, served))
-	ask(calm, "calm", "a.example.com")
-	for i := range 20 {
-		ask(large, "hostile", fmt.Sprintf("large-%d.example.com", i))
-		assert.LessOrEqual(t, budget.Weight(), int64(1<<20))
-	}
-	ask(calm, "calm", "a.example.com")
-	assert.Len(t, askedCalm.taken(), 1)
-}
-
 // live returns how many bytes are in use.
 func live() int64 {
 	runtime.GC()
@@ -361,7 +237,7 @@ func TestAnOpenedClusterTakesLittleMemory(t *testing.T) {
 		cluster, err := clients.OpenKubeconfig("n", content)
 		require.NoError(t, err)
 		require.NoError(t, askKind(t.Context(), cluster))
-		utilnet.CloseIdleConnectionsFor(cluster.Mapper.(*boundMapper).kinds.next)
+		utilnet.CloseIdleConnectionsFor(cluster.Mapper.(boundMapper).next)
 	}
 	open(0)
 	before := live()
@@ -370,32 +246,4 @@ func TestAnOpenedClusterTakesLittleMemory(t *testing.T) {
 	}
 	assert.Less(t, (live()-before)/count, int64(clusterMemory))
 	assert.Equal(t, count+1, clients.opened.Len())
-}
-
-// TestWhatAClientWasUsedForIsNotKept reads objects of kinds without end from a server that has them all.
-func TestWhatAClientWasUsedForIsNotKept(t *testing.T) {
-	const count = 1000
-	served := map[string]int{}
-	for i := range count {
-		served[fmt.Sprintf("/apis/g%d.example.com/v1", i)] = 1
-	}
-	server := httptest.NewTLSServer(http.HandlerFunc(serves(&paths{}, served)))
-	defer server.Close()
-	kubeconfig := kubeconfigOf(server, server.URL, "")
-	clients, err := New(Options{})
-	require.NoError(t, err)
-	cluster, err := clients.OpenKubeconfig("n", kubeconfig)
-	require.NoError(t, err)
-	read := func(from, to int) {
-		for i := from; i < to; i++ {
-			object := &unstructured.Unstructured{}
-			object.SetGroupVersionKind(schema.GroupVersionKind{Group: fmt.Sprintf("g%d.example.com", i), Version: "v1", Kind: "Thing0"})
-			require.True(t, apierrors.IsNotFound(cluster.Client.Get(t.Context(), client.ObjectKey{Namespace: "n", Name: "x"}, object)))
-		}
-	}
-	read(0, 1)
-	before := live()
-	read(1, count)
-	assert.Less(t, (live()-before)/count, int64(1<<10))
-	assert.NotNil(t, cluster.Client)
 }

@@ -91,5 +91,5 @@ func (s *search) look(ctx context.Context, target *v1alpha1.Target) error {
 		return err
 	}
 	s.found = append(s.found, cluster)
-	return opened.bind(cluster, target.Namespace, s.clients.pacesOf(target.Namespace))
+	return nil
 }

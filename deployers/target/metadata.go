@@ -10,8 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
-
-	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
 )
 
 // metadataPages is how many answers of a list are read.
@@ -41,13 +39,12 @@ type MetadataHandler struct {
 
 // FollowMetadata lists and then watches the metadata of objects until the watch breaks or ctx ends. A watch that the server ends goes on in a
 // new one; where that cannot be opened FollowMetadata returns at once, so that the caller paces the attempts. The error says why the objects
-// could not be listed or watched. All that is watched for a namespace keeps to one pace.
+// could not be listed or watched.
 func (c *Cluster) FollowMetadata(ctx context.Context, stream MetadataStream, handler MetadataHandler) error {
 	resource, err := c.metadataOf(ctx, stream)
 	if err != nil {
 		return err
 	}
-	ctx = guard.WithPace(ctx, c.paces.watches)
 	version, err := listMetadata(ctx, resource, stream.Selector, handler)
 	if err != nil {
 		return err

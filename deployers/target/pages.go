@@ -8,14 +8,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
+	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 )
 
 // page is how many objects one answer lists.
 const page = 500
-
-// MaxAnswer is the length in bytes from which on an answer of a target is refused.
-const MaxAnswer = guard.MaxTogether
 
 // beginnings is how often a list begins that does not come to its end.
 const beginnings = 4
@@ -32,7 +29,7 @@ func Pages(most int, read func(limit int64, next string) (following string, err 
 	for range most {
 		following, err := read(limit, next)
 		switch {
-		case errors.Is(err, guard.ErrLarge) && limit > 1:
+		case errors.Is(err, egress.ErrLarge) && limit > 1:
 			limit = max(limit/8, 1)
 		case isExpired(err) && next != "" && begun < beginnings:
 			next, begun = "", begun+1

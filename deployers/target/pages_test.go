@@ -4,15 +4,9 @@
 package target
 
 import (
-	"context"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"strconv"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -23,7 +17,7 @@ import (
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
+	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 )
 
 // pagesOf reads a list of objects, of which so many fit into an answer.
@@ -32,7 +26,7 @@ func pagesOf(objects, fit int64) (limits []int64, listed int64, err error) {
 		limits = append(limits, limit)
 		from, _ := strconv.ParseInt(next, 10, 64)
 		if min(limit, objects-from) > fit {
-			return "", fmt.Errorf("read: %w", guard.ErrLarge)
+			return "", fmt.Errorf("read: %w", egress.ErrLarge)
 		}
 		if listed += min(limit, objects-from); listed >= objects {
 			return "", nil
@@ -51,7 +45,7 @@ func TestPagesThatAreTooLargeAreReadInParts(t *testing.T) {
 		"one":                   {500, 500, []int64{500}, nil},
 		"several":               {1200, 500, []int64{500, 500, 500}, nil},
 		"too large":             {200, 70, []int64{500, 62, 124, 15, 30, 60, 120}, nil},
-		"an object too large":   {2, 0, []int64{500, 62, 7, 1}, guard.ErrLarge},
+		"an object too large":   {2, 0, []int64{500, 62, 7, 1}, egress.ErrLarge},
 		"a list without an end": {1 << 40, 500, nil, ErrTooManyPages},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -136,33 +130,4 @@ func TestWhatFollowsMetadataLearnsOfAnotherBeginning(t *testing.T) {
 			assert.Equal(t, tc.err, err != nil, "%v", err)
 		})
 	}
-}
-
-// One namespace has read more of lists than it may for now, and waits; another one does not.
-func TestListsWaitForTheirNamespaceAlone(t *testing.T) {
-	t.Parallel()
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		if r.URL.Path == "/api/v1" {
-			_, _ = io.WriteString(w, `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "v1",
-				"resources": [{"name": "secrets", "kind": "Secret", "namespaced": true, "verbs": ["get", "list"]}]}`)
-			return
-		}
-		_, _ = fmt.Fprintf(w, `{"kind": "SecretList", "apiVersion": "v1", "metadata": {}, "items": [{"metadata": {"name": %q}}]}`, strings.Repeat("x", 1<<10))
-	}))
-	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-	clients, err := New(Options{})
-	require.NoError(t, err)
-	clients.paces.Add("busy", paces{lists: guard.NewOpenPace(1, 1<<10)})
-	list := func(namespace string) error {
-		cluster, err := clients.OpenKubeconfig(namespace, kubeconfigOf(server, server.URL, ""))
-		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-		defer cancel()
-		return cluster.Client.List(ctx, &corev1.SecretList{})
-	}
-	require.NoError(t, list("busy"), "at first it may read")
-	require.ErrorIs(t, list("busy"), context.DeadlineExceeded)
-	require.NoError(t, list("calm"))
-	require.NoError(t, list("calm"))
 }

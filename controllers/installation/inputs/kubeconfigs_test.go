@@ -120,7 +120,7 @@ func TestIssuerFailures(t *testing.T) {
 		"redirect":      {http.StatusTemporaryRedirect, "", false, "redirects"},
 		"foreign error": {http.StatusForbidden, `{"message":"secret"}`, false, "403 Forbidden"},
 		"no JSON":       {http.StatusOK, "<html>", false, "not the Kubernetes object that it was asked for"},
-		"endless words": {http.StatusOK, strings.Repeat(" ", 2*maxAnswer) + "{}", false, "not a JSON object"},
+		"endless words": {http.StatusOK, strings.Repeat(" ", 2*maxAnswer) + "{}", false, "not the Kubernetes object"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var seen http.Request

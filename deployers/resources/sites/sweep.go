@@ -5,10 +5,12 @@ package sites
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -114,7 +116,7 @@ func deletableKinds(ctx context.Context, s *resources.Session) ([]schema.GroupVe
 		return nil, fmt.Errorf("cannot ask target %s for its kinds: %w", s.Cluster.Name, err)
 	}
 	lists, err := discovery.ServerPreferredResources(client)
-	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+	if err != nil && !isRefusedInPart(err) {
 		return nil, fmt.Errorf("cannot ask target %s for its kinds: %w", s.Cluster.Name, err)
 	}
 	if !slices.ContainsFunc(lists, func(l *metav1.APIResourceList) bool { return l.GroupVersion == corev1.SchemeGroupVersion.String() }) {
@@ -128,6 +130,17 @@ func deletableKinds(ctx context.Context, s *resources.Session) ([]schema.GroupVe
 		}
 	}
 	return kinds, nil
+}
+
+// isRefusedInPart reports whether the target has answered for every group, if only that it does not serve it now. What was not read is not taken for absent.
+func isRefusedInPart(err error) bool {
+	groups, isPart := discovery.GroupDiscoveryFailedErrorGroups(err)
+	for _, cause := range groups {
+		_, isStale := errors.AsType[discovery.StaleGroupVersionError](cause)
+		_, isStatus := errors.AsType[*apierrors.StatusError](cause)
+		isPart = isPart && (isStale || isStatus)
+	}
+	return isPart
 }
 
 // marked finds the objects of a kind in a namespace, or in all, that carry the owner's marks. Those of a list that fails count for nothing.

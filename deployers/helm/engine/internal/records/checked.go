@@ -24,8 +24,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
-
-	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 // Limits of the records that a cluster holds of a release: the unpacked text, and what its values take in memory beside that.
@@ -403,7 +401,7 @@ type inSecrets struct{ corev1client.SecretInterface }
 func (inSecrets) kind() string { return "Secret" }
 
 func (s inSecrets) get(ctx context.Context, name string) (stored, error) {
-	found, err := s.Get(target.Expecting(ctx, "Secret"), name, metav1.GetOptions{})
+	found, err := s.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return stored{}, err
 	}
@@ -411,7 +409,7 @@ func (s inSecrets) get(ctx context.Context, name string) (stored, error) {
 }
 
 func (s inSecrets) list(ctx context.Context, selector string) ([]stored, error) {
-	found, err := s.List(target.Expecting(ctx, "SecretList"), metav1.ListOptions{LabelSelector: selector})
+	found, err := s.List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return nil, err
 	}
@@ -433,7 +431,7 @@ type inConfigMaps struct {
 func (inConfigMaps) kind() string { return "ConfigMap" }
 
 func (c inConfigMaps) get(ctx context.Context, name string) (stored, error) {
-	found, err := c.Get(target.Expecting(ctx, "ConfigMap"), name, metav1.GetOptions{})
+	found, err := c.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return stored{}, err
 	}
@@ -441,7 +439,7 @@ func (c inConfigMaps) get(ctx context.Context, name string) (stored, error) {
 }
 
 func (c inConfigMaps) list(ctx context.Context, selector string) ([]stored, error) {
-	found, err := c.List(target.Expecting(ctx, "ConfigMapList"), metav1.ListOptions{LabelSelector: selector})
+	found, err := c.List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return nil, err
 	}

@@ -9,10 +9,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
@@ -20,8 +16,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"helm.sh/helm/v3/pkg/release"
-
-	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 func packed(t *testing.T, text string) []byte {
@@ -162,27 +156,4 @@ func TestTextsOfARecordCostNoMoreThanTheirBytes(t *testing.T) {
 	require.NoError(t, err)
 	assert.Less(t, spent, len(text)+10*objectCost)
 	assert.Contains(t, rel.Manifest, `{"a":[1,2]},\{`)
-}
-
-// TestARecordOfAnotherKindBecomesNoGoType has a server answer with a Pod in place of records.
-func TestARecordOfAnotherKindBecomesNoGoType(t *testing.T) {
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}, "spec": {"overhead": {"cpu": "1e1000000000"}}}`)
-	}))
-	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-	clients, err := target.New(target.Options{AllowInsecureTLS: true})
-	require.NoError(t, err)
-	cluster, err := clients.OpenKubeconfig("n", fmt.Appendf(nil, `{"apiVersion": "v1", "kind": "Config", "current-context": "c",
-		"contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}], "users": [{"name": "c", "user": {"token": "t"}}],
-		"clusters": [{"name": "c", "cluster": {"server": %q, "insecure-skip-tls-verify": true}}]}`, server.URL))
-	require.NoError(t, err)
-	for _, inMaps := range []bool{false, true} {
-		storage, err := NewChecked(nil, cluster.Config, "n", inMaps, Bound{Context: t.Context()})
-		require.NoError(t, err)
-		_, err = storage.Get("sh.helm.release.v1.a.v1")
-		require.ErrorContains(t, err, "is not the Kubernetes object")
-		_, err = storage.Query(map[string]string{Owner: ByHelm})
-		require.ErrorContains(t, err, "is not the Kubernetes object")
-	}
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package guard
+package target
 
 import (
 	"context"
@@ -34,7 +34,8 @@ func (r *results) Increment(ctx context.Context, code, method, host string) {
 	r.next.Increment(ctx, code, method, host)
 }
 
-// CountByHost gives the server of a configuration, which the operator chose, a label of its own in the metric rest_client_requests_total.
+// CountByHost gives the server of a configuration, which the operator chose, a label of its own in the metric rest_client_requests_total. All others have the
+// same, since tenants choose the hosts of Targets.
 func CountByHost(config *rest.Config) {
 	if base, _, err := rest.DefaultServerUrlFor(config); err == nil {
 		counted.own.Store(base.Host, true)

@@ -6,7 +6,6 @@ package target
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
@@ -19,24 +18,23 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/deployers/target/internal/guard"
 	"github.com/flux-landscaper/flux-landscaper/sources/address"
+	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 )
 
 // foreignText is what a server says that no error may repeat.
@@ -45,11 +43,11 @@ const foreignText = "internal-document-9f3c"
 var configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")
 
 // shortHeader and shortBody are limits of tests that wait for their end. Whatever else is asked of a server has the time that a busy machine needs.
-func shortHeader(l *guard.Limits) { l.Header = 2 * time.Second }
-func shortBody(l *guard.Limits)   { l.Body = 2 * time.Second }
+func shortHeader(l *egress.Policy) { l.Header = 2 * time.Second }
+func shortBody(l *egress.Policy)   { l.Body = 2 * time.Second }
 
 // hostile opens a target whose server is answer.
-func hostile(t *testing.T, answer http.HandlerFunc, adjust ...func(*guard.Limits)) *Cluster {
+func hostile(t *testing.T, answer http.HandlerFunc, adjust ...func(*egress.Policy)) *Cluster {
 	t.Helper()
 	server := httptest.NewUnstartedServer(answer)
 	server.EnableHTTP2 = true
@@ -59,12 +57,12 @@ func hostile(t *testing.T, answer http.HandlerFunc, adjust ...func(*guard.Limits
 	return opened(t, server, Options{}, adjust...)
 }
 
-func opened(t *testing.T, server *httptest.Server, options Options, adjust ...func(*guard.Limits)) *Cluster {
+func opened(t *testing.T, server *httptest.Server, options Options, adjust ...func(*egress.Policy)) *Cluster {
 	t.Helper()
 	clients, err := New(options)
 	require.NoError(t, err)
 	for _, change := range adjust {
-		change(&clients.limits)
+		change(&clients.policy)
 	}
 	cluster, err := clients.OpenKubeconfig("n", kubeconfigOf(server, server.URL, ""))
 	require.NoError(t, err)
@@ -103,55 +101,16 @@ func askKind(ctx context.Context, cluster *Cluster) error {
 func TestT04SilentServerEndsRequests(t *testing.T) {
 	t.Parallel()
 	cluster := hostile(t, silent, shortHeader)
-	require.ErrorIs(t, getConfigMap(t.Context(), cluster), guard.ErrSilent)
+	require.ErrorIs(t, getConfigMap(t.Context(), cluster), egress.ErrSilent)
 	cluster = hostile(t, silent, shortHeader)
-	require.ErrorIs(t, askKind(t.Context(), cluster), guard.ErrSilent)
-}
-
-func TestT04RequestsAfterSilenceFailAtOnce(t *testing.T) {
-	t.Parallel()
-	var requests atomic.Int32
-	cluster := hostile(t, func(w http.ResponseWriter, r *http.Request) { requests.Add(1); silent(w, r) }, shortHeader)
-	for range 5 {
-		require.ErrorIs(t, getConfigMap(t.Context(), cluster), guard.ErrSilent)
-	}
-	assert.LessOrEqual(t, requests.Load(), int32(1), "a server that has not begun has no request yet")
-}
-
-func TestT04OneSlowRequestOfManyIsNoSilence(t *testing.T) {
-	t.Parallel()
-	cluster := hostile(t, func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/x") {
-			silent(w, r)
-			return
-		}
-		answerJSON(w, `{"kind": "ConfigMap", "apiVersion": "v1"}`)
-	}, func(l *guard.Limits) { l.Header = 6 * time.Second })
-	slow := make(chan error)
-	go func() { slow <- getConfigMap(context.Background(), cluster) }()
-	other := func() error {
-		_, err := cluster.Dynamic.Resource(configMaps).Namespace("n").Get(t.Context(), "y", metav1.GetOptions{})
-		return err
-	}
-	beat := time.NewTicker(50 * time.Millisecond)
-	defer beat.Stop()
-	for ended := false; !ended; {
-		select {
-		case err := <-slow:
-			require.ErrorIs(t, err, guard.ErrSilent)
-			ended = true
-		case <-beat.C:
-			require.NoError(t, other())
-		}
-	}
-	require.NoError(t, other())
+	require.ErrorIs(t, askKind(t.Context(), cluster), egress.ErrSilent)
 }
 
 func TestT04DiscoveryEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	begun := make(chan struct{}, 10)
 	cluster := hostile(t, func(w http.ResponseWriter, r *http.Request) { begun <- struct{}{}; silent(w, r) },
-		func(l *guard.Limits) { l.Header = time.Hour })
+		func(l *egress.Policy) { l.Header = time.Hour })
 	ctx, cancel := context.WithCancelCause(t.Context())
 	interrupted := errors.New("interrupted")
 	ended := make(chan error, 2)
@@ -183,7 +142,7 @@ func TestT04HeaderThatDripsEndsRequests(t *testing.T) {
 			return err
 		})
 	})
-	require.ErrorIs(t, getConfigMap(t.Context(), opened(t, server, Options{}, shortHeader)), guard.ErrSilent)
+	require.ErrorIs(t, getConfigMap(t.Context(), opened(t, server, Options{}, shortHeader)), egress.ErrSilent)
 }
 
 // drip writes one drop after the other, slowly, until the other side does not listen any more.
@@ -223,34 +182,13 @@ func rawServer(t *testing.T, answer func(net.Conn)) *httptest.Server {
 	return server
 }
 
-// TestT04FramesThatNobodyAskedForEndTheirConnection has a server that answers nothing, and sends what HTTP/2 reads and forgets.
-func TestT04FramesThatNobodyAskedForEndTheirConnection(t *testing.T) {
-	t.Parallel()
-	sent := make(chan int, 10)
-	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.EnableHTTP2 = true
-	server.Config.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){"h2": func(_ *http.Server, connection *tls.Conn, _ http.Handler) {
-		settings := []byte{0, 0, 0, 4, 0, 0, 0, 0, 0}
-		unknown := append([]byte{0, 0x40, 0, 0xf0, 0, 0, 0, 0, 0}, make([]byte, 16<<10)...)
-		bytes := 0
-		for _, err := connection.Write(settings); err == nil && bytes < 1<<27; bytes += len(unknown) {
-			_, err = connection.Write(unknown)
-		}
-		sent <- bytes
-	}}
-	server.StartTLS()
-	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-	require.ErrorIs(t, getConfigMap(t.Context(), opened(t, server, Options{}, func(l *guard.Limits) { l.Header = 10 * time.Second })), guard.ErrUnasked)
-	assert.Less(t, <-sent, 64<<20)
-}
-
 func TestT04BodyThatDripsEndsRequests(t *testing.T) {
 	t.Parallel()
 	cluster := hostile(t, func(w http.ResponseWriter, r *http.Request) {
 		answerJSON(w, `{"kind": "ConfigMap", "apiVersion": "v1", "data": {"x": "`)
 		dripInto(w, r, "drop")
 	}, shortBody)
-	require.ErrorIs(t, getConfigMap(t.Context(), cluster), guard.ErrSlow)
+	require.ErrorIs(t, getConfigMap(t.Context(), cluster), egress.ErrSlow)
 }
 
 func TestT04StatusThatDripsEndsRequests(t *testing.T) {
@@ -259,7 +197,7 @@ func TestT04StatusThatDripsEndsRequests(t *testing.T) {
 		w.WriteHeader(http.StatusInternalServerError)
 		dripInto(w, r, " ")
 	}, shortBody)
-	require.ErrorIs(t, getConfigMap(t.Context(), cluster), guard.ErrSlow)
+	require.ErrorIs(t, getConfigMap(t.Context(), cluster), egress.ErrSlow)
 }
 
 func TestT04LargeAnswerTakesLittleMemory(t *testing.T) {
@@ -274,28 +212,8 @@ func TestT04LargeAnswerTakesLittleMemory(t *testing.T) {
 		_, _ = io.WriteString(w, `"]}`)
 	})
 	before := heap()
-	require.ErrorIs(t, askKind(t.Context(), cluster), guard.ErrLarge)
-	assert.Less(t, int64(heap()-before), int64(64<<20))
-}
-
-// One object is never as large as a list of many.
-func TestAnAnswerThatIsOneObjectIsReadNoFurther(t *testing.T) {
-	t.Parallel()
-	block := strings.Repeat("v", 1<<20)
-	sent := atomic.Int64{}
-	cluster := hostile(t, func(w http.ResponseWriter, r *http.Request) {
-		answerJSON(w, `{"kind": "ConfigMap", "apiVersion": "v1", "data": {"x": "`)
-		for r.Context().Err() == nil {
-			if _, err := io.WriteString(w, block); err != nil {
-				return
-			}
-			sent.Add(1)
-		}
-	})
-	for range 3 {
-		require.ErrorIs(t, getConfigMap(t.Context(), cluster), guard.ErrLarge)
-		assert.Less(t, sent.Load(), int64(24), "MiB, of which the connection holds some; the server is left alone for a while")
-	}
+	require.ErrorIs(t, askKind(t.Context(), cluster), egress.ErrLarge)
+	assert.Less(t, int64(heap()-before), int64(4*MaxAnswer))
 }
 
 func heap() uint64 {
@@ -306,10 +224,10 @@ func heap() uint64 {
 
 func TestT04LargeAnswersAndEventsAreRefused(t *testing.T) {
 	t.Parallel()
-	small := func(l *guard.Limits) { l.Answer, l.Event = 2048, 2048 }
+	small := func(l *egress.Policy) { l.Most, l.Event = 2048, 2048 }
 	require.ErrorIs(t, getConfigMap(t.Context(), hostile(t, func(w http.ResponseWriter, _ *http.Request) {
 		answerJSON(w, `{"kind": "ConfigMap", "apiVersion": "v1", "data": {"x": "`+strings.Repeat("x", 4096)+`"}}`)
-	}, small)), guard.ErrLarge)
+	}, small)), egress.ErrLarge)
 	cluster := hostile(t, func(w http.ResponseWriter, _ *http.Request) {
 		answerJSON(w, strings.Repeat(`{"type": "ADDED", "object": {"kind": "ConfigMap", "apiVersion": "v1"}}`+"\n", 100))
 		_, _ = io.WriteString(w, `{"type": "ADDED", "object": {"kind": "ConfigMap", "apiVersion": "v1", "x": "`+strings.Repeat("x", 4096))
@@ -345,7 +263,7 @@ func TestT04WatchLivesLongerThanAnAnswer(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-next
 		_, _ = io.WriteString(w, `{"type": "ADDED", "object": {"kind": "ConfigMap", "apiVersion": "v1"}}`+"\n")
-	}, func(l *guard.Limits) { l.Body = time.Millisecond })
+	}, func(l *egress.Policy) { l.Body = time.Millisecond })
 	watcher, err := cluster.Dynamic.Resource(configMaps).Watch(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	defer watcher.Stop()
@@ -387,14 +305,14 @@ func TestT05RedirectsAreNotFollowed(t *testing.T) {
 			w.Header().Set("Location", inside.URL+"/"+foreignText)
 			w.WriteHeader(code)
 		})
-		require.ErrorIs(t, getConfigMap(t.Context(), cluster), guard.ErrRedirect)
+		require.ErrorIs(t, getConfigMap(t.Context(), cluster), egress.ErrRedirect)
 		err := askKind(t.Context(), cluster)
-		require.ErrorIs(t, err, guard.ErrRedirect)
+		require.ErrorIs(t, err, egress.ErrRedirect)
 		assert.NotContains(t, err.Error(), foreignText)
 		discovery, err := cluster.DiscoveryFor(t.Context())
 		require.NoError(t, err)
 		_, err = discovery.ServerVersion()
-		require.ErrorIs(t, err, guard.ErrRedirect)
+		require.ErrorIs(t, err, egress.ErrRedirect)
 	}
 	assert.False(t, reached.Load())
 }
@@ -436,7 +354,7 @@ func TestT05ForeignAnswersAreNotShown(t *testing.T) {
 			for i, err := range []error{getConfigMap(t.Context(), cluster), askKind(t.Context(), cluster), cluster.Client.List(t.Context(), list), create} {
 				require.Error(t, err, i)
 				assert.NotContains(t, err.Error(), foreignText, i)
-				assert.Equal(t, test.code == http.StatusOK, errors.Is(err, guard.ErrForeign), i)
+				assert.Equal(t, test.code == http.StatusOK, errors.Is(err, errForeign), i)
 			}
 		})
 	}
@@ -552,40 +470,69 @@ func TestStatusOfTheTargetIsShown(t *testing.T) {
 
 func encoded(raw []byte) string { return base64.StdEncoding.EncodeToString(raw) }
 
-// TestT04LargeAnswersTogether has one answer more than the process may read at a time, each of which is allowed alone. All end after one is lost.
-func TestT04LargeAnswersTogether(t *testing.T) {
-	const each, fit = 4 << 20, 3
-	block := strings.Repeat("v", 1<<20)
-	lost := make(chan struct{})
-	lose := sync.OnceFunc(func() { close(lost) })
-	together := guard.NewAllowance(fit*each + each/2)
-	cluster := hostile(t, func(w http.ResponseWriter, r *http.Request) {
-		answerJSON(w, `{"kind": "ConfigMap", "apiVersion": "v1", "data": {"x": "`)
-		for range each >> 20 {
-			_, _ = io.WriteString(w, block)
-		}
-		w.(http.Flusher).Flush()
-		select {
-		case <-r.Context().Done():
-			lose()
-		case <-lost:
-			_, _ = io.WriteString(w, `"}}`)
-		}
-	}, func(l *guard.Limits) { l.Together = together })
-	var ended errgroup.Group
-	var crowded atomic.Int64
-	for range fit + 1 {
-		ended.Go(func() error {
-			err := getConfigMap(t.Context(), cluster)
-			if errors.Is(err, guard.ErrCrowded) {
-				crowded.Add(1)
-				return nil
-			}
-			return err
-		})
+func TestT04RetryAfterIsShort(t *testing.T) {
+	for given, want := range map[string]string{"86400": "5", "3": "3", "-1": "", "soon": "", "": ""} {
+		header := http.Header{}
+		header.Set("Retry-After", given)
+		limitRetryAfter(header)
+		assert.Equal(t, want, header.Get("Retry-After"), given)
 	}
-	require.NoError(t, ended.Wait())
-	assert.Equal(t, int64(1), crowded.Load())
-	assert.Zero(t, together.Total)
-	require.NoError(t, getConfigMap(t.Context(), cluster), "later nothing is in the way")
+}
+
+// protobufOf returns an object in protobuf, as API servers send it.
+func protobufOf(t *testing.T, kind string, object interface{ Marshal() ([]byte, error) }) []byte {
+	t.Helper()
+	raw, err := object.Marshal()
+	require.NoError(t, err)
+	envelope := k8sruntime.Unknown{TypeMeta: k8sruntime.TypeMeta{APIVersion: "v1", Kind: kind}, Raw: raw}
+	message, err := envelope.Marshal()
+	require.NoError(t, err)
+	return append([]byte("k8s\x00"), message...)
+}
+
+// TestOfErrorsOnlyAStatusIsLeft has errors in each form in which clients decode them.
+func TestOfErrorsOnlyAStatusIsLeft(t *testing.T) {
+	refused := &metav1.Status{Status: "Failure", Code: 403, Reason: metav1.StatusReasonForbidden, Message: "no"}
+	for name, content := range map[string][]byte{
+		"protobuf": protobufOf(t, "Status", refused),
+		"JSON":     []byte(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 403, "reason": "Forbidden", "message": "no", "spec": {"overhead": {"cpu": "1e9"}}}`),
+	} {
+		assert.JSONEq(t, `{"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 403, "reason": "Forbidden", "message": "no"}`,
+			string(statusOf(content)), name)
+	}
+	for name, content := range map[string][]byte{
+		"a Pod in protobuf": protobufOf(t, "Pod", &corev1.Pod{}),
+		"a Pod":             []byte(`{"kind": "Pod", "apiVersion": "v1"}`),
+		"two kinds":         []byte(`{"kind": "Status", "Kind": "Pod", "apiVersion": "v1"}`),
+		"no protobuf":       append([]byte("k8s\x00"), "none"...),
+	} {
+		assert.Empty(t, statusOf(content), name)
+	}
+}
+
+func TestLongStatusIsCut(t *testing.T) {
+	long := statusOf([]byte(`{"kind": "Status", "code": 422, "reason": "Invalid", "message": "` + strings.Repeat("ä", 100_000) + `"}`))
+	assert.Less(t, len(long), 2*maxMessage)
+	assert.Contains(t, string(long), `"code":422`)
+}
+
+func TestWhatAnswersHaveToBe(t *testing.T) {
+	const object, text = true, false
+	for _, server := range []string{"https://x", "https://x/", "https://x/b", "https://x/b/", "https://x/a/../b", "https://x//b", "https://x/a/%2e%2e/b", "https://x/./b"} {
+		s, err := newSender(&rest.Config{Host: server}, policyOfTargets)
+		require.NoError(t, err)
+		host, err := url.Parse(server)
+		require.NoError(t, err)
+		client, err := rest.NewRESTClient(host, "", rest.ClientContentConfig{}, nil, nil)
+		require.NoError(t, err)
+		for path, want := range map[string]bool{
+			"/api": object, "/apis": object, "/apis/apps/v1": object, "/version": text, "/openapi/v3": text, "/api/v1/namespaces/n/pods/p/log": text,
+			"/api/v1/namespaces/n/services/s/proxy/x": text, "/api/v1/namespaces/log": object, "/api/v1/namespaces/n/configmaps/x": object,
+			"/apis/apps/v1/x/status": object, "/api/v1/namespaces/n/pods/log": object, "/apis/apps/v1/namespaces/n/deployments/log": object,
+			"/api/v1/nodes/n/proxy/x": text, "/api/v1/namespaces/n/serviceaccounts/proxy/token": object, "/api/v1/namespaces/pods/configmaps/log": object,
+		} {
+			isObject, _ := s.wants(httptest.NewRequest(http.MethodGet, client.Get().AbsPath(path).URL().String(), nil))
+			assert.Equal(t, want, isObject, "%s %s", server, path)
+		}
+	}
 }
