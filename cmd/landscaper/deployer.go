@@ -93,7 +93,7 @@ func helmCommand() (*cobra.Command, *deployerFlags, *helmFlags) {
 	own.accessFlags.bindFlags(flags)
 	own.children.bindFlags(flags, helm.ChildMemory)
 	flags.StringVar(&own.driver, "helm-driver", os.Getenv("HELM_DRIVER"),
-		"Where Helm keeps releases: secret, configmap or memory; by default HELM_DRIVER, else secret.")
+		"Where Helm keeps releases: secret or configmap; by default HELM_DRIVER, else secret.")
 	bindOperations(flags, &shared.waiting)
 	return command, shared, own
 }

@@ -316,7 +316,7 @@ var effects = map[string]effect{
 		"deployers/contract/internal/rhythm: TestDue"},
 	"max-deploy-item-timeout": {"1s", func(p *parsed) any { return p.contract().MaxTimeout }, second,
 		"deployers/contract: TestT04OperatorsMaximumEndsAJobWithoutTimeout"},
-	"helm-driver": {"memory", func(p *parsed) any { return p.helmOptions().Driver }, "memory",
+	"helm-driver": {"configmap", func(p *parsed) any { return p.helmOptions().Driver }, "configmap",
 		"deployers/helm/engine: TestDrivers"},
 	"helm-operations": {"3", func(p *parsed) any { return p.contract().MaxWaiting }, 3,
 		"deployers/contract: TestTheWorkerStaysWhereTooManyWait"},

@@ -35,7 +35,7 @@ const ChildMemory = rendering.TaskMemory
 
 // Options of New. What is nil makes the items that need it fail with a message that says so.
 type Options struct {
-	// Driver is where Helm keeps releases: engine.DriverSecret (default), DriverConfigMap or DriverMemory.
+	// Driver is where Helm keeps releases: engine.DriverSecret (default) or DriverConfigMap.
 	Driver string
 	// Children limit the child processes that work on charts; zero fields mean the defaults.
 	Children confined.Limits

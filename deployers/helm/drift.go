@@ -91,10 +91,10 @@ func (j *job) releaseDrift(ctx context.Context, options apply.DriftOptions) ([]c
 		return nil, err
 	}
 	record := j.engine.RecordOf(deployed.Namespace, deployed.Name, deployed.Revision)
-	if last == nil && record != nil {
-		return j.lostDrift(ctx, *record, options.Objects), nil
+	if last == nil {
+		return j.lostDrift(ctx, record, options.Objects), nil
 	}
-	if last == nil || last.Revision != deployed.Revision || last.Status != engine.StatusDeployed {
+	if last.Revision != deployed.Revision || last.Status != engine.StatusDeployed {
 		return nil, contract.ErrNoVerdict
 	}
 	parsed, err := rendering.ParseManifest(last.Manifest)
@@ -113,10 +113,7 @@ func (j *job) releaseDrift(ctx context.Context, options apply.DriftOptions) ([]c
 		return isMarked && other != release
 	}
 	found, err := apply.FindDrift(ctx, j.record.session(), desired, options)
-	if record != nil {
-		found = append(found, contract.Drift{Resource: *record}) // it may have been missing
-	}
-	return found, err
+	return append(found, contract.Drift{Resource: record}), err // it may have been missing
 }
 
 // lostDrift tells of a release without a record that the record is missing, and which objects are; nothing says what the others should be like.

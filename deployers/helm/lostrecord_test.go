@@ -42,7 +42,6 @@ func TestADeletionWithoutRecordRemovesWhatIsOnTheTarget(t *testing.T) {
 	}{
 		"a release in Secrets":    {driver: engine.DriverSecret},
 		"a release in ConfigMaps": {driver: engine.DriverConfigMap},
-		"a release in memory":     {driver: engine.DriverMemory},
 		"objects of a chart":      {content: config{"helmDeployment": false}},
 	} {
 		t.Run(name, func(t *testing.T) {

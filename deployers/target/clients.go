@@ -280,7 +280,7 @@ func (c *Clients) tokens(namespace string, account serviceAccount, audience []st
 // named returns the cluster under the name of the Target it was opened from, with a kubeconfig whose token is fresh.
 func (c *connection) named(ctx context.Context, target *v1alpha1.Target) (*Cluster, error) {
 	cluster := c.cluster
-	cluster.Name, cluster.tenant = target.Name, target.Namespace
+	cluster.Name = target.Name
 	if c.tokens == nil {
 		return &cluster, nil
 	}

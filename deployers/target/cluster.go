@@ -30,8 +30,6 @@ type Cluster struct {
 
 	// connection identifies what the cluster is reached with; empty for a cluster that no Clients has opened.
 	connection string
-	// tenant is the namespace of the Target that it was opened from; empty without one.
-	tenant string
 	// metadata reads metadata only; nil makes a client of its own for each watch.
 	metadata metadata.Interface
 	// identity is shared by all copies of the cluster; nil reads it anew each time.

@@ -4,7 +4,6 @@
 package target
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -90,19 +89,6 @@ func (c *Cluster) Connection() string {
 		return fmt.Sprintf("%p", c.Config)
 	}
 	return c.connection
-}
-
-// Holding tells apart what a tenant keeps on clusters: by the namespace of the Target, who acts, and which cluster it is. It stays the same where
-// credentials change. Clusters that were opened from no Target have a holding for each connection.
-func (c *Cluster) Holding(ctx context.Context) (string, error) {
-	if c.tenant == "" {
-		return c.Connection(), nil
-	}
-	identity, err := c.Identity(ctx)
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%q/%q/%q", c.tenant, c.Config.Impersonate.UserName, cmp.Or(string(identity.UID), identity.Address)), nil
 }
 
 // Address returns the address of Identity without asking the cluster. It is a digest, because a server URL may hold a user name.

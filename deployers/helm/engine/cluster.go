@@ -124,24 +124,14 @@ func (e *Engine) begin(ctx context.Context, cluster *target.Cluster, namespace s
 	op := &operation{Configuration: &action.Configuration{}, journal: &secrecy.Journal{}, state: e.stateOf(cluster), children: e.children}
 	op.pods = &podLog{journal: op.journal}
 	g := newGetter(ctx, cluster, namespace)
-	if e.memory != nil {
-		kept, err := e.memory.Of(ctx, cluster, namespace)
-		if err != nil {
-			return nil, err
-		}
-		op.Releases = kept
-	}
 	if err := op.Init(g, namespace, e.options.Driver, op.journal.Log); err != nil {
 		return nil, fmt.Errorf("helm storage driver %q: %w", e.options.Driver, err)
 	}
-	if e.options.Driver != DriverMemory {
-		checked, err := records.NewChecked(op.Releases.Driver, g.config, namespace, e.options.Driver == DriverConfigMap, boundIn(ctx))
-		if err != nil {
-			return nil, err
-		}
-		op.Releases.Driver = checked
+	checked, err := records.NewChecked(op.Releases.Driver, g.config, namespace, e.options.Driver == DriverConfigMap, boundIn(ctx))
+	if err != nil {
+		return nil, err
 	}
-	op.Releases.Driver = records.Numbered{Driver: op.Releases.Driver}
+	op.Releases.Driver = records.Numbered{Driver: checked}
 	return op, nil
 }
 

@@ -32,8 +32,6 @@ const (
 	DriverSecret = "secret"
 	// DriverConfigMap keeps releases in ConfigMaps.
 	DriverConfigMap = "configmap"
-	// DriverMemory keeps releases in this process only; they are lost with it.
-	DriverMemory = "memory"
 
 	// The plurals, which Helm takes too.
 	driverSecrets    = "secrets"
@@ -73,7 +71,6 @@ type Engine struct {
 	charts   *memory.Cache[string, *Chart]
 	clusters *lru.Cache[string, *clusterState]
 	locks    *locks
-	memory   *records.MemoryStorage
 	room     *records.Room
 	inUse    *chartsInUse
 }
@@ -98,11 +95,10 @@ func New(options Options) (*Engine, error) {
 		e.options.Driver = DriverSecret
 	case DriverConfigMap, driverConfigMaps:
 		e.options.Driver = DriverConfigMap
-	case DriverMemory:
-		e.memory = records.NewMemoryStorage()
+	case "memory":
+		return nil, fmt.Errorf("helm storage driver memory is withdrawn, because it loses releases with the process; use %s or %s", DriverSecret, DriverConfigMap)
 	default:
-		return nil, fmt.Errorf("helm storage driver %q is unknown; use %s, %s or %s",
-			options.Driver, DriverSecret, DriverConfigMap, DriverMemory)
+		return nil, fmt.Errorf("helm storage driver %q is unknown; use %s or %s", options.Driver, DriverSecret, DriverConfigMap)
 	}
 	return e, nil
 }

@@ -18,9 +18,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	helmtime "helm.sh/helm/v3/pkg/time"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -436,54 +441,64 @@ func TestSchema(t *testing.T) {
 }
 
 func TestDrivers(t *testing.T) {
-	for _, driver := range []string{engine.DriverConfigMap, engine.DriverMemory} {
-		t.Run(driver, func(t *testing.T) {
-			ctx, cluster, namespace := testContext(t), openTarget(t), platform.Shared(t).Namespace(t)
-			e, err := engine.New(engine.Options{Driver: driver})
-			require.NoError(t, err)
-			request := engine.Request{
-				Cluster: cluster, Namespace: namespace, Name: "hello",
-				Chart: chartOf(t, e, "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate}),
-			}
-			_, err = e.Install(ctx, request)
-			require.NoError(t, err)
-			_, err = e.Upgrade(ctx, request)
-			require.NoError(t, err)
-			last, err := e.Last(ctx, cluster, namespace, "hello")
-			require.NoError(t, err)
-			assert.Equal(t, 2, last.Revision)
-			secrets := &corev1.SecretList{}
-			require.NoError(t, cluster.Client.List(ctx, secrets, client.InNamespace(namespace)))
-			assert.Empty(t, secrets.Items)
-			require.NoError(t, uninstall(e, ctx, cluster, namespace, "hello", engine.Flags{Wait: true}))
-		})
+	ctx, cluster, namespace := testContext(t), openTarget(t), platform.Shared(t).Namespace(t)
+	e, err := engine.New(engine.Options{Driver: engine.DriverConfigMap})
+	require.NoError(t, err)
+	request := engine.Request{
+		Cluster: cluster, Namespace: namespace, Name: "hello",
+		Chart: chartOf(t, e, "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate}),
+	}
+	_, err = e.Install(ctx, request)
+	require.NoError(t, err)
+	_, err = e.Upgrade(ctx, request)
+	require.NoError(t, err)
+	last, err := e.Last(ctx, cluster, namespace, "hello")
+	require.NoError(t, err)
+	assert.Equal(t, 2, last.Revision)
+	secrets := &corev1.SecretList{}
+	require.NoError(t, cluster.Client.List(ctx, secrets, client.InNamespace(namespace)))
+	assert.Empty(t, secrets.Items)
+	require.NoError(t, uninstall(e, ctx, cluster, namespace, "hello", engine.Flags{Wait: true}))
+}
+
+func TestADriverThatIsNoneNamesThoseThatAre(t *testing.T) {
+	for _, driver := range []string{"memory", "sql"} {
+		_, err := engine.New(engine.Options{Driver: driver})
+		require.ErrorContains(t, err, "use secret or configmap", driver)
 	}
 }
 
-// TestReleasesInMemoryOutlastTheirCredentials has a Target whose kubeconfig is replaced by another one for the same cluster.
-func TestReleasesInMemoryOutlastTheirCredentials(t *testing.T) {
-	ctx, kubeconfig, namespace := testContext(t), string(platform.Shared(t).Kubeconfig), platform.Shared(t).Namespace(t)
-	e, err := engine.New(engine.Options{Driver: engine.DriverMemory})
-	require.NoError(t, err)
-	cluster := openTargetOf(t, "one", kubeconfig)
-	_, err = e.Install(ctx, engine.Request{
-		Cluster: cluster, Namespace: namespace, Name: "hello",
-		Chart: chartOf(t, e, "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate}),
-	})
-	require.NoError(t, err)
-	for tenant, want := range map[string]int{"one": 1, "other": 0} {
-		renewed := openTargetOf(t, tenant, kubeconfig+"\n")
-		require.NotEqual(t, cluster.Connection(), renewed.Connection())
-		last, err := e.Last(ctx, renewed, namespace, "hello")
-		require.NoError(t, err)
-		if want == 0 {
-			assert.Nil(t, last, "the Targets of others show nothing")
-			continue
-		}
-		require.NotNil(t, last)
-		assert.Equal(t, want, last.Revision)
+func TestD14RecordsAreChangedOnlyAsTheyWereRead(t *testing.T) {
+	at := helmtime.Now().Round(time.Second)
+	for name, tc := range map[string]struct {
+		change func(*release.Release)
+		want   release.Status
+	}{
+		"as it was read":  {func(*release.Release) {}, release.StatusFailed},
+		"another status":  {func(r *release.Release) { r.Info.Status = release.StatusDeployed }, release.StatusDeployed},
+		"another attempt": {func(r *release.Release) { r.Info.LastDeployed = at.Add(time.Second) }, release.StatusPendingUpgrade},
+		"other labels":    {func(r *release.Release) { r.Labels = map[string]string{"job": "new"} }, release.StatusPendingUpgrade},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cluster, e, namespace := testContext(t), openTarget(t), newEngine(t), platform.Shared(t).Namespace(t)
+			clients, err := kubernetes.NewForConfig(cluster.Config)
+			require.NoError(t, err)
+			kept := storage.Init(driver.NewSecrets(clients.CoreV1().Secrets(namespace)))
+			stored := &release.Release{
+				Name: "a", Namespace: namespace, Version: 1, Labels: map[string]string{"job": "old"},
+				Info: &release.Info{Status: release.StatusPendingUpgrade, LastDeployed: at},
+			}
+			require.NoError(t, kept.Create(stored))
+			read, err := e.Last(ctx, cluster, namespace, "a")
+			require.NoError(t, err)
+			tc.change(stored)
+			require.NoError(t, kept.Update(stored))
+			require.NoError(t, e.GiveUp(ctx, cluster, read, "interrupted"))
+			found, err := kept.Last("a")
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, found.Info.Status)
+		})
 	}
-	require.NoError(t, uninstall(e, ctx, cluster, namespace, "hello", engine.Flags{Wait: true}))
 }
 
 func TestObjectsCarryHelmsFieldManager(t *testing.T) {

@@ -22,7 +22,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"helm.sh/helm/v3/pkg/release"
-	helmtime "helm.sh/helm/v3/pkg/time"
 	"k8s.io/client-go/rest"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
@@ -237,41 +236,8 @@ func FuzzParseManifest(f *testing.F) {
 	})
 }
 
-func TestD14RecordsAreChangedOnlyAsTheyWereRead(t *testing.T) {
-	ctx, cluster := t.Context(), &target.Cluster{Config: &rest.Config{Host: "https://cluster.example"}}
-	at := helmtime.Now()
-	for name, tc := range map[string]struct {
-		change func(*release.Release)
-		want   release.Status
-	}{
-		"as it was read":  {func(*release.Release) {}, release.StatusFailed},
-		"another status":  {func(r *release.Release) { r.Info.Status = release.StatusDeployed }, release.StatusDeployed},
-		"another attempt": {func(r *release.Release) { r.Info.LastDeployed = at.Add(time.Second) }, release.StatusPendingUpgrade},
-		"other labels":    {func(r *release.Release) { r.Labels = map[string]string{"job": "new"} }, release.StatusPendingUpgrade},
-	} {
-		t.Run(name, func(t *testing.T) {
-			e, err := New(Options{Driver: DriverMemory})
-			require.NoError(t, err)
-			stored := &release.Release{
-				Name: "a", Namespace: "b", Version: 1, Labels: map[string]string{"job": "old"},
-				Info: &release.Info{Status: release.StatusPendingUpgrade, LastDeployed: at},
-			}
-			kept, err := e.memory.Of(ctx, cluster, "b")
-			require.NoError(t, err)
-			require.NoError(t, kept.Create(stored))
-			read, err := e.Last(ctx, cluster, "b", "a")
-			require.NoError(t, err)
-			tc.change(stored)
-			require.NoError(t, e.GiveUp(ctx, cluster, read, "interrupted"))
-			found, err := kept.Last("a")
-			require.NoError(t, err)
-			assert.Equal(t, tc.want, found.Info.Status)
-		})
-	}
-}
-
 func TestD14RecordsAreNotChangedDuringAnOperation(t *testing.T) {
-	e, err := New(Options{Driver: DriverMemory})
+	e, err := New(Options{})
 	require.NoError(t, err)
 	cluster := &target.Cluster{Config: &rest.Config{Host: "https://cluster.example"}}
 	unlock, err := e.locks.lock(t.Context(), lockKey{cluster.Connection(), "b", "a"})

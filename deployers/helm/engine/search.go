@@ -8,9 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 
-	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,13 +36,9 @@ const (
 
 var errTooManyRecords = errors.New("helm releases cannot be looked for: the cluster has too many records of releases")
 
-// Labelled returns the releases on a cluster that have a revision with the given labels. Where the records of all namespaces may not be listed, or
-// are not kept on the cluster, it looks in the given namespaces, as far as they may be listed there. The error is
+// Labelled returns the releases on a cluster that have a revision with the given labels. Where the records of all namespaces may not be listed, it looks in the given namespaces, as far as they may be listed there. The error is
 // Forbidden if they may be listed nowhere.
 func (e *Engine) Labelled(ctx context.Context, cluster *target.Cluster, labels map[string]string, namespaces ...string) ([]managedresource.ReleaseReference, error) {
-	if e.memory != nil {
-		return labelledIn(ctx, e.rememberedIn, nil, cluster, labels, namespaces)
-	}
 	found, err := e.recordedIn(ctx, cluster, metav1.NamespaceAll, labels)
 	if !apierrors.IsForbidden(err) {
 		return found, err
@@ -115,43 +109,12 @@ func (e *Engine) recordedIn(ctx context.Context, cluster *target.Cluster, namesp
 	return found, nil
 }
 
-// rememberedIn looks through the releases in memory.
-func (e *Engine) rememberedIn(ctx context.Context, cluster *target.Cluster, namespace string, labels map[string]string) ([]managedresource.ReleaseReference, error) {
-	op, err := e.begin(ctx, cluster, namespace)
-	if err != nil {
-		return nil, err
-	}
-	kept, err := op.Releases.List(func(rel *release.Release) bool { return has(rel.Labels, labels) })
-	if err != nil {
-		return nil, fmt.Errorf("helm releases cannot be looked for: %w", err)
-	}
-	var found []managedresource.ReleaseReference
-	for _, rel := range kept {
-		if release := (managedresource.ReleaseReference{Namespace: namespace, Name: rel.Name}); isName(release) && !slices.Contains(found, release) {
-			found = append(found, release)
-		}
-	}
-	return found, nil
-}
-
-func has(labels, wanted map[string]string) bool {
-	for key, value := range wanted {
-		if labels[key] != value {
-			return false
-		}
-	}
-	return true
-}
-
-// RecordOf names the record of a revision; nil where it is in memory only.
-func (e *Engine) RecordOf(namespace, name string, revision int) *managedresource.ResourceReference {
-	record := &managedresource.ResourceReference{
+// RecordOf names the record of a revision.
+func (e *Engine) RecordOf(namespace, name string, revision int) managedresource.ResourceReference {
+	record := managedresource.ResourceReference{
 		APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: fmt.Sprintf("%s%s.v%d", RecordPrefix, name, revision),
 	}
-	switch e.options.Driver {
-	case DriverMemory:
-		return nil
-	case DriverConfigMap:
+	if e.options.Driver == DriverConfigMap {
 		record.Kind = "ConfigMap"
 	}
 	return record
