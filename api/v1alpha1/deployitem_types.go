@@ -131,11 +131,12 @@ type DeployItemStatus struct {
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/substitute=disabled"
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`
-// +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.spec.target.name`
+// +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.metadata.annotations['landscaper\.gardener\.cloud\/original-target']`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:printcolumn:name="Phase",type=string,priority=1,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="TargetRef",type=string,priority=1,JSONPath=`.spec.target.name`
 // +kubebuilder:printcolumn:name="Deployer",type=string,priority=1,JSONPath=`.status.deployer.identity`
 // +kubebuilder:printcolumn:name="ExportRef",type=string,priority=1,JSONPath=`.status.exportRef.name`
 type DeployItem struct {

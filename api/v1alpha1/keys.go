@@ -41,6 +41,9 @@ const (
 	DeployerTypeAnnotation = "landscaper.gardener.cloud/deployer-type"
 	// DeployerTargetNameAnnotation repeats a DeployItem's target name, NoTargetName when there is none.
 	DeployerTargetNameAnnotation = "landscaper.gardener.cloud/deployer-target-name"
+	// OriginalTargetAnnotation, on copies of Targets and on DeployItems, is the name of the Target that a person or an export gave it. An addition to
+	// the API of Gardener Landscaper.
+	OriginalTargetAnnotation = "landscaper.gardener.cloud/original-target"
 	// SubinstallationNameAnnotation is the name of the template that made a nested Installation.
 	SubinstallationNameAnnotation = "landscaper.gardener.cloud/subinstallation-name"
 	// DependsOnAnnotation lists what a DeployItem depends on, by comma.

@@ -108,3 +108,15 @@ type TargetList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []Target `json:"items"`
 }
+
+// OriginalName returns what a person calls a Target: the name of the original of a copy, and that of the export of an exported one.
+func OriginalName(target metav1.Object) string {
+	if name := target.GetAnnotations()[OriginalTargetAnnotation]; name != "" {
+		return name
+	}
+	labels := target.GetLabels()
+	if labels[DataObjectSourceTypeLabel] == DataObjectSourceExport && labels[DataObjectKeyLabel] != "" {
+		return labels[DataObjectKeyLabel]
+	}
+	return target.GetName()
+}

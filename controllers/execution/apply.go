@@ -56,7 +56,9 @@ func (r *Reconciler) createItem(ctx context.Context, s *scope, template *v1alpha
 			*metav1.NewControllerRef(s.execution, v1alpha1.GroupVersion.WithKind("Execution")),
 		},
 	}}
-	describe(s.execution, item, template)
+	if err := describe(ctx, r.Client, s.execution, item, template); err != nil {
+		return err
+	}
 	if err := r.Create(ctx, item); err != nil {
 		if !apierrors.IsAlreadyExists(err) {
 			return err
@@ -101,7 +103,9 @@ func (r *Reconciler) meetExisting(ctx context.Context, s *scope, template *v1alp
 // updateItem makes an item what its template says.
 func (r *Reconciler) updateItem(ctx context.Context, s *scope, item *v1alpha1.DeployItem, template *v1alpha1.DeployItemTemplate) error {
 	before := describedOf(item)
-	describe(s.execution, item, template)
+	if err := describe(ctx, r.Client, s.execution, item, template); err != nil {
+		return err
+	}
 	same, err := kit.SameJSON(before, describedOf(item))
 	if err != nil || same {
 		return err
@@ -125,7 +129,9 @@ func describedOf(item *v1alpha1.DeployItem) described {
 }
 
 // describe writes a template into an item. Labels are those of the template and ours, no others.
-func describe(execution *v1alpha1.Execution, item *v1alpha1.DeployItem, template *v1alpha1.DeployItemTemplate) {
+func describe(
+	ctx context.Context, cache client.Reader, execution *v1alpha1.Execution, item *v1alpha1.DeployItem, template *v1alpha1.DeployItemTemplate,
+) error {
 	item.Labels = map[string]string{}
 	maps.Copy(item.Labels, template.Labels)
 	item.Labels[v1alpha1.ExecutionManagedByLabel] = execution.Name
@@ -142,8 +148,14 @@ func describe(execution *v1alpha1.Execution, item *v1alpha1.DeployItem, template
 		Timeout: template.Timeout, UpdateOnChangeOnly: template.UpdateOnChangeOnly, OnDelete: template.OnDelete,
 		ServiceAccountName: template.ServiceAccountName,
 	}
-	if template.Target != nil {
-		item.Annotations[v1alpha1.DeployerTargetNameAnnotation] = template.Target.Name
-		item.Spec.Target = &v1alpha1.DeployItemTarget{Name: template.Target.Name, Namespace: execution.Namespace}
+	delete(item.Annotations, v1alpha1.OriginalTargetAnnotation)
+	if template.Target == nil {
+		return nil
 	}
+	item.Annotations[v1alpha1.DeployerTargetNameAnnotation] = template.Target.Name
+	item.Spec.Target = &v1alpha1.DeployItemTarget{Name: template.Target.Name, Namespace: execution.Namespace}
+	target := &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Name: template.Target.Name}}
+	err := cache.Get(ctx, client.ObjectKey{Namespace: execution.Namespace, Name: template.Target.Name}, target, client.UnsafeDisableDeepCopy)
+	item.Annotations[v1alpha1.OriginalTargetAnnotation] = v1alpha1.OriginalName(target)
+	return client.IgnoreNotFound(err)
 }

@@ -313,3 +313,16 @@ func TestAKilledControllerLosesNothing(t *testing.T) {
 	s.Gone(s.Installation("root"))
 	assert.Equal(t, []string{"three", "two", "one", "root"}, s.goneInOrder(4))
 }
+
+func TestDeployItemsNameTheTargetOfAPerson(t *testing.T) {
+	s := newScene(t)
+	s.Target("cluster")
+	s.data("base", "cm")
+	s.install("root", named("names", namer("one", "base", "-x")))
+	s.succeeded("root")
+	items := &v1alpha1.DeployItemList{}
+	require.NoError(t, s.Client().List(s.Ctx, items, client.InNamespace(s.Namespace)))
+	require.Len(t, items.Items, 1)
+	assert.Equal(t, "cluster", items.Items[0].Annotations[v1alpha1.OriginalTargetAnnotation])
+	assert.NotEqual(t, "cluster", items.Items[0].Spec.Target.Name, "it is that of the copy")
+}

@@ -20,10 +20,10 @@ import (
 )
 
 // SameContent reports whether a DataObject or Target that exists holds what is wanted, whoever wrote it: data or spec, labels and
-// annotations. The job in the labels and the recorded hash do not count.
+// annotations. The job in the labels, the recorded hash and the name of the original do not count.
 func SameContent(exists, wanted client.Object) bool {
 	return sameMap(exists.GetLabels(), wanted.GetLabels(), v1alpha1.DataObjectJobIDLabel) &&
-		sameMap(exists.GetAnnotations(), wanted.GetAnnotations(), v1alpha1.HashAnnotation) && sameValue(exists, wanted)
+		sameMap(exists.GetAnnotations(), wanted.GetAnnotations(), v1alpha1.HashAnnotation, v1alpha1.OriginalTargetAnnotation) && sameValue(exists, wanted)
 }
 
 // sameMap reports whether two maps are equal but for some keys.

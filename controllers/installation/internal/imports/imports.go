@@ -295,10 +295,16 @@ func IsUnread(err error) bool { return kit.IsTransient(err) || errors.As(err, ne
 type absent struct {
 	kind, field string
 	key         client.ObjectKey
+	// export and parent are what a sub-installation calls the object, whose own name is a hash, and where it looks for it.
+	export, parent string
 }
 
 // Error says what is not there and how to cure it.
 func (a *absent) Error() string {
+	if a.export != "" {
+		return fmt.Sprintf("%s %s not found among the imports of installation %s and the exports of its sub-installations; export it there or change %s",
+			a.kind, a.export, a.parent, a.field)
+	}
 	return fmt.Sprintf("%s %s not found; create it or change %s", a.kind, a.key, a.field)
 }
 

@@ -145,3 +145,12 @@ func TestAJobThatHasEndedBlamesNoImport(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	assert.NotContains(t, err.Error(), "correct its content")
 }
+
+func TestASubinstallationNamesTheImportThatItLacks(t *testing.T) {
+	inst := fixture.Node("root-sub", "root")
+	inst.Namespace = "n"
+	inst.Spec.Imports.Data = []v1alpha1.DataImport{{Name: "in", DataRef: "url"}}
+	_, err := collectorOf(t).Collect(t.Context(), inst)
+	require.EqualError(t, err, `spec.imports.data[0] (import "in"): DataObject url not found among the imports of installation root and the exports of its `+
+		`sub-installations; export it there or change dataRef`)
+}

@@ -5,7 +5,9 @@ package imports
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -63,6 +65,15 @@ func (r *reading) keyOf(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: r.inst.Namespace, Name: kit.DataName(relations.ScopeOf(r.inst), name)}
 }
 
+// missing is the function of this name for what an import calls a name.
+func (r *reading) missing(err error, kind string, key client.ObjectKey, field, name string) error {
+	err = missing(err, kind, key, field)
+	if lacking, ok := errors.AsType[*absent](err); ok && !r.inst.IsRoot() && key.Name != strings.TrimPrefix(name, "#") {
+		lacking.export, lacking.parent = name, relations.ParentOf(r.inst)
+	}
+	return err
+}
+
 // dataObject returns a DataObject by what an import calls it.
 func (r *reading) dataObject(ctx context.Context, name string) (*v1alpha1.DataObject, error) {
 	if known := r.dataObjects[name]; known != nil {
@@ -70,7 +81,7 @@ func (r *reading) dataObject(ctx context.Context, name string) (*v1alpha1.DataOb
 	}
 	object, key := &v1alpha1.DataObject{}, r.keyOf(name)
 	if err := r.get(ctx, key.Name, object); err != nil {
-		return nil, missing(err, "DataObject", key, "dataRef")
+		return nil, r.missing(err, "DataObject", key, "dataRef", name)
 	}
 	if err := r.checkSource(ctx, object, "DataObject"); err != nil {
 		return nil, err
@@ -86,7 +97,7 @@ func (r *reading) target(ctx context.Context, name string) (*v1alpha1.Target, er
 	}
 	object, key := &v1alpha1.Target{}, r.keyOf(name)
 	if err := r.get(ctx, key.Name, object); err != nil {
-		return nil, missing(err, "Target", key, "target")
+		return nil, r.missing(err, "Target", key, "target", name)
 	}
 	if err := r.checkSource(ctx, object, "Target"); err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ func TestE22CopiesOfTargetsKeepTheirLabels(t *testing.T) {
 		v1alpha1.DataObjectContextLabel: "Inst.root", v1alpha1.DataObjectSourceLabel: "Inst.root", v1alpha1.DataObjectKeyLabel: "in",
 		v1alpha1.DataObjectSourceTypeLabel: "import", v1alpha1.DataObjectJobIDLabel: "job",
 	}, object.GetLabels())
-	assert.Equal(t, map[string]string{"zone": "a", v1alpha1.HashAnnotation: object.GetAnnotations()[v1alpha1.HashAnnotation]}, object.GetAnnotations())
+	assert.Equal(t, map[string]string{"zone": "a", v1alpha1.OriginalTargetAnnotation: "cluster", v1alpha1.HashAnnotation: object.GetAnnotations()[v1alpha1.HashAnnotation]}, object.GetAnnotations())
 }
 
 func TestWhatWasCollectedMeanwhileIsCreated(t *testing.T) {

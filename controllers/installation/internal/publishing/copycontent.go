@@ -89,6 +89,7 @@ func targetCopy(p *plan.Plan, target render.Target, name, key string, labels map
 		return nil, fmt.Errorf("encode target import %q: %w", name, err)
 	}
 	object := &v1alpha1.Target{ObjectMeta: copyMeta(p.Inst, name, key, labels, kit.DataHash(v1alpha1.NewAnyJSON(raw))), Spec: spec}
+	object.Annotations[v1alpha1.OriginalTargetAnnotation] = v1alpha1.OriginalName(original)
 	data.CopyMissing(object.Labels, original.Labels)
 	data.CopyMissing(object.Annotations, original.Annotations)
 	return object, nil

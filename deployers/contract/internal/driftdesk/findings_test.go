@@ -18,7 +18,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/drift"
-
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
