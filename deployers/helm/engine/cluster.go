@@ -14,7 +14,6 @@ import (
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/rest"
@@ -24,7 +23,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/typed"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -81,13 +79,8 @@ func newGetter(ctx context.Context, cluster *target.Cluster, namespace string) *
 	return &getter{ctx: ctx, cluster: cluster, config: config, mapper: cluster.MapperFor(ctx), namespace: namespace}
 }
 
-// ToRESTConfig returns the way to the cluster. Helm turns what comes along it into Go types, in goroutines that end with none of its contexts.
-func (g *getter) ToRESTConfig() (*rest.Config, error) {
-	config := rest.CopyConfig(g.config)
-	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON // which can be judged
-	config.Wrap(typed.Answers)
-	return config, nil
-}
+// ToRESTConfig returns the way to the cluster.
+func (g *getter) ToRESTConfig() (*rest.Config, error) { return rest.CopyConfig(g.config), nil }
 
 // ToDiscoveryClient returns what asks for the kinds of the cluster.
 func (g *getter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -92,21 +91,6 @@ func TestAQuantityOfAChartThatNobodyCanWorkOutIsAnError(t *testing.T) {
 		_, err = e.Upgrade(testContext(t), request)
 		assert.ErrorContains(t, err, says)
 	})
-}
-
-func TestAQuantityOfTheClusterThatNobodyCanWorkOutIsAnError(t *testing.T) {
-	e := newEngine(t)
-	request := deployment(t, e)
-	var reads atomic.Int32
-	request.Cluster = answering(request.Cluster, func(r *http.Request) string {
-		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/deployments/web") || reads.Add(1) == 1 {
-			return "" // the first read is for its owner
-		}
-		return `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"template":{"spec":{"overhead":{"cpu":"` + panicking + `"}}}}}`
-	})
-	request.Wait, request.Timeout = true, time.Second
-	_, err := e.Install(testContext(t), request)
-	assert.ErrorContains(t, err, "spec.template.spec.overhead.cpu is a quantity")
 }
 
 func TestNullInAListOfTheClusterEndsNoProcess(t *testing.T) {

@@ -29,7 +29,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/lists"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/typed"
 )
 
 const (
@@ -37,10 +36,6 @@ const (
 	maxLostRaces = 5
 	// parallelDeletions bounds the objects of one kind that are deleted at the same time.
 	parallelDeletions = 16
-	// maxMerged is how many elements the next revision of an object may have in lists that are merged one by one: each comparison of two looks both up in the
-	// list, which takes seconds for as many, and goes on when nobody waits any more. Elements of the last revision are compared less: maxMergedBefore lets
-	// what is larger shrink.
-	maxMerged, maxMergedBefore = 4000, 50_000
 )
 
 // errChanging says that an object could not be deleted because it changed at each try.
@@ -218,7 +213,7 @@ func (s *sparing) build(manifest io.Reader, validate bool) (kube.ResourceList, e
 
 // Create creates objects.
 func (s *sparing) Create(objects kube.ResourceList) (result *kube.Result, err error) {
-	if err := judge(objects, typed.Rules{Quantities: true}); err != nil {
+	if err := (judge{quantities: true, elements: maxMergedBefore}).all(objects); err != nil {
 		return nil, err
 	}
 	err = trusting(func() (err error) {
@@ -226,16 +221,6 @@ func (s *sparing) Create(objects kube.ResourceList) (result *kube.Result, err er
 		return err
 	})
 	return result, err
-}
-
-// judge refuses objects that do not keep to rules.
-func judge(objects kube.ResourceList, rules typed.Rules) error {
-	for _, info := range objects {
-		if err := rules.Object(info.Object); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Update brings objects from one revision to the next.
@@ -258,10 +243,10 @@ func (s *sparing) update(original, target kube.ResourceList, merge func(base kub
 		if err != nil {
 			return err
 		}
-		if err := judge(base, typed.Rules{Elements: maxMergedBefore}); err != nil {
+		if err := (judge{elements: maxMergedBefore}).all(base); err != nil {
 			return err
 		}
-		if err := judge(target, typed.Rules{Quantities: true, Elements: maxMerged}); err != nil {
+		if err := (judge{quantities: true, elements: maxMerged}).all(target); err != nil {
 			return err
 		}
 		merged, err := merge(base)

@@ -22,6 +22,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 )
 
 const (
@@ -116,7 +117,7 @@ type eventPost struct {
 func newEventQueue(log logr.Logger) *eventQueue {
 	return &eventQueue{
 		log: log, waiting: newTurns[eventPost](maxQueuedEvents, maxQueuedEventBytes), pause: time.Second, lastCall: eventLastCall, now: time.Now,
-		sender: &http.Client{Timeout: eventTimeout},
+		sender: &http.Client{Timeout: eventTimeout, Transport: egress.New(egress.Policy{})},
 		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "landscaper_events_dropped_total",
 			Help: "Events that did not reach the receiver of --events-addr, by reason.",

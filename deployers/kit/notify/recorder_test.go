@@ -208,3 +208,15 @@ func TestAnEventThatIsBeingSentAtTheEndIsSent(t *testing.T) {
 	require.NoError(t, <-ended)
 	assert.Zero(t, testutil.ToFloat64(queue.dropped.WithLabelValues(dropUndelivered)))
 }
+
+func TestAReceiverThatRedirectsIsNotFollowed(t *testing.T) {
+	other := newReceiver(t, accept)
+	r := newReceiver(t, func(w http.ResponseWriter, request *http.Request, _ int) {
+		http.Redirect(w, request, other.URL, http.StatusTemporaryRedirect)
+	})
+	recorder, queue := recorderFor(t, r)
+	recorder.Event(subject, corev1.EventTypeNormal, "Well", "fine")
+	serve(t, queue)()
+	assert.Empty(t, other.events())
+	assert.Equal(t, float64(1), queue.droppedFor(dropUndelivered))
+}

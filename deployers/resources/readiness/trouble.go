@@ -23,10 +23,10 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/typed"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 const (
@@ -100,10 +100,8 @@ func podsOf(ctx context.Context, cluster *target.Cluster, live *unstructured.Uns
 func podsIn(items []unstructured.Unstructured) []corev1.Pod {
 	pods := make([]corev1.Pod, len(items))
 	for i := range items {
-		if (typed.Rules{Quantities: true}).Object(&items[i]) != nil {
-			return nil
-		}
-		if runtime.DefaultUnstructuredConverter.FromUnstructured(items[i].Object, &pods[i]) != nil {
+		err := rescue.Caught(func() error { return runtime.DefaultUnstructuredConverter.FromUnstructured(items[i].Object, &pods[i]) })
+		if err != nil {
 			return nil
 		}
 	}
