@@ -1,330 +1,392 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package confined runs the programs of users, such as templates and charts, in worker processes of the own binary. A worker has no environment, no
+// descriptors beside its pipes, no connections, a limit of memory that it sets itself before it reads anything, and a deadline. Whatever the program does, it
+// ends its own job and nothing else.
+//
+// A package that has something to run declares a Program in a variable of its own; every executable that imports the package, a test binary too, can then be
+// a worker: it notices that while its packages are initialised, serves, and never reaches main. The parent makes a Pool of a few workers, which do one job at
+// a time. Requests, results and what a worker asks its parent go over its standard input and output as messages of encoding/gob.
 package confined
 
 import (
+	"cmp"
 	"context"
+	"encoding/gob"
 	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// Pool runs jobs in children. The first one starts with the first job; from then on one is ready before it is asked for, as long as there
-// is room. It is safe for concurrent use.
+// Pool runs jobs in a few workers, which are started when they are needed and live as long as there is work for them. One owner has at most half of the
+// workers, and always leaves one to others where there are several. It is safe for concurrent use.
 type Pool[Q, R any] struct {
 	program *Program[Q, R]
 	limits  Limits
+	// places are for jobs: all of them have those of one semaphore, those of an owner also those of its own.
+	places *semaphore.Weighted
+	owners sync.Map
 
 	mu sync.Mutex
-	// idle children are ready; the last one was used last.
-	idle []*child[Q, R]
-	// children counts those that have not ended, starting those of them that are not ready yet.
-	children, starting int
-	// running counts the jobs of each owner, long those of them that are long.
-	running, long map[string]int
-	waiting       []*waiter[Q, R]
-	closed        bool
-	shown         measured
+	// idle workers are ready; the last one was used last.
+	idle   []*worker[Q, R]
+	closed bool
 }
 
-// waiter is a job without a child. Its channel has room for the one value that it gets.
-type waiter[Q, R any] struct {
-	owner string
-	// isLong says that the job is known to be long.
-	isLong bool
-	given  chan seat[Q, R]
+// Limits of a Pool. Zero fields mean those of DefaultLimits.
+type Limits struct {
+	// Children is how many workers there are at most.
+	Children int
+	// Memory is how many bytes a worker may take beside those that it starts with.
+	Memory int64
+	// Time is how long one job may take without the time of answers, Answer how long one of these, and Answers how long all of a job together.
+	Time, Answer, Answers time.Duration
+	// Idle is how long a worker waits for a job before it ends.
+	Idle time.Duration
 }
 
-// seat is a child for one job, or why there is none.
-type seat[Q, R any] struct {
-	child *child[Q, R]
-	err   error
+// DefaultLimits returns the limits that apply where none are given.
+func DefaultLimits() Limits { return Limits{}.orDefault() }
+
+func (l Limits) orDefault() Limits {
+	return Limits{
+		Children: cmp.Or(l.Children, 4), Memory: cmp.Or(l.Memory, 256<<20), Time: cmp.Or(l.Time, 8*time.Second),
+		Answer: cmp.Or(l.Answer, 5*time.Second), Answers: cmp.Or(l.Answers, time.Minute), Idle: cmp.Or(l.Idle, time.Minute),
+	}
 }
 
-// NewPool returns a Pool. No child is started.
+// Most returns how many bytes all workers together may take at most.
+func (l Limits) Most() int64 {
+	l = l.orDefault()
+	return int64(l.Children) * (l.Memory + headroom + idleMemory)
+}
+
+// waitingGauge is that of all pools of this process.
+var waitingGauge = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	Name: "landscaper_child_jobs_waiting", Help: "Jobs that wait for a child process.",
+}, []string{"program"})
+
+func init() { ctrlmetrics.Registry.MustRegister(waitingGauge) }
+
+// NewPool returns a Pool. No worker is started.
 func NewPool[Q, R any](program *Program[Q, R], limits Limits) *Pool[Q, R] {
-	return &Pool[Q, R]{program: program, limits: limits.orElse(DefaultLimits()), running: map[string]int{}, long: map[string]int{}}
+	limits = limits.orDefault()
+	return &Pool[Q, R]{program: program, limits: limits, places: semaphore.NewWeighted(int64(limits.Children))}
 }
 
 // Job says for whom a request is run.
 type Job struct {
-	// Owner is the tenant. Jobs of two owners never share a child at the same time, and the one that has fewer running comes first.
+	// Owner is the tenant.
 	Owner string
 	// Answers are what the job may ask the parent, by name.
 	Answers map[string]Answer
-	// Limits of this job where they are other than those of the Pool; Children, Memory and Idle do not count.
-	Limits Limits
-	// Took is told how much of Time a job has taken that came to its end: what it was on a processor, or less where that was in parallel. Nil is nobody.
-	Took func(time.Duration)
 }
 
-// ErrNotStarted is in the chain of errors of children that could not be started. Trying again may help.
-var ErrNotStarted = errors.New("the child process for it could not be started")
+var (
+	// ErrNotStarted is in the chain of errors of workers that could not be started. Trying again may help.
+	ErrNotStarted = errors.New("the child process for it could not be started")
+	errClosed     = errors.New("the pool of child processes is closed")
+)
 
-// errClosed says that the pool is closed.
-var errClosed = errors.New("the pool of child processes is closed")
-
-// Run runs a request in a child. It waits for one as long as the context lives. What a child does that was ended from outside before it said
-// anything is begun once more, so answers must bear being asked twice. Errors are those of the context, *Ended when the child did not
-// survive the job, and what the program returned.
-func (p *Pool[Q, R]) Run(ctx context.Context, job Job, request Q) (R, error) {
-	response, err := p.attempt(ctx, job, request)
-	var ended *Ended
-	if errors.As(err, &ended) && ended.Reason == Died && ended.Step == "" && ctx.Err() == nil {
-		// The child may have been gone before the job reached it, which shows no earlier than this.
-		return p.attempt(ctx, job, request)
+// Run runs a request in a worker, for which it waits as long as the context lives. What a worker does that is ended from outside is begun once more, so
+// answers must bear being asked twice. Errors are those of the context, *Ended when the worker did not survive the job, and what the program returned.
+func (p *Pool[Q, R]) Run(ctx context.Context, job Job, request Q) (none R, err error) {
+	leave, err := p.enter(ctx, job.Owner)
+	if err != nil {
+		return none, err
+	}
+	defer leave()
+	idle, err := p.takeIdle()
+	if err != nil {
+		return none, err
+	}
+	response, err := p.attempt(ctx, job, request, idle)
+	if ended, ok := errors.AsType[*Ended](err); ok && ended.Reason == Died && ctx.Err() == nil {
+		return p.attempt(ctx, job, request, nil)
 	}
 	return response, err
 }
 
-// unlock shows what has changed.
-func (p *Pool[Q, R]) unlock() {
-	p.shown.show(p.program.name, measured{processes: p.children - p.starting, running: sum(p.running), waiting: len(p.waiting)})
-	p.mu.Unlock()
-}
-
-// sum adds up what all owners have.
-func sum(counts map[string]int) (all int) {
-	for _, n := range counts {
-		all += n
-	}
-	return all
-}
-
-// less counts one less of an owner.
-func less(counts map[string]int, owner string) {
-	if counts[owner]--; counts[owner] == 0 {
-		delete(counts, owner)
-	}
-}
-
-func (p *Pool[Q, R]) attempt(ctx context.Context, job Job, request Q) (R, error) {
-	w := &waiter[Q, R]{owner: job.Owner, given: make(chan seat[Q, R], 1)}
-	result, err := p.seated(ctx, w, job, request)
-	if errors.Is(err, errPutBack) {
-		w.isLong = true
-		result, err = p.seated(ctx, w, job, request)
-	}
-	if err == nil && result.Problem != "" {
-		err = problem(result.Problem)
-	}
-	return result.Response, err
-}
-
-// errPutBack says that a job turned out to be long while there were as many of those as there may be.
-var errPutBack = errors.New("the job waits until fewer long ones are running")
-
-// seated runs a request in the child that it waits for.
-func (p *Pool[Q, R]) seated(ctx context.Context, w *waiter[Q, R], job Job, request Q) (Result[R], error) {
-	taken, err := p.acquire(ctx, w)
-	if err != nil {
-		return Result[R]{}, err
-	}
-	began := time.Now()
-	result, err := taken.perform(ctx, job, job.Limits.orElse(p.limits), request, func() bool { return p.lengthen(w) })
-	if !errors.Is(err, errPutBack) {
-		countJob(p.program.name, time.Since(began), err)
-	}
-	p.release(taken, w, err == nil && !result.Spent && !w.isLong)
-	return result, err
-}
-
-// lengthen counts a running job among the long ones and reports whether it may go on.
-func (p *Pool[Q, R]) lengthen(w *waiter[Q, R]) bool {
-	p.mu.Lock()
-	defer p.unlock()
-	if w.isLong {
-		return true
-	}
-	if !p.hasRoomForLong(w.owner) {
-		return false
-	}
-	w.isLong = true
-	p.long[w.owner]++
-	return true
-}
-
-// hasRoomForLong reports whether one more long job of an owner may run. One child is left for short jobs, whoever has the others, and another one for long
-// jobs of owners that have none.
-func (p *Pool[Q, R]) hasRoomForLong(owner string) bool {
-	most := max(p.limits.Children-1, 1)
-	if p.long[owner] > 0 {
-		most--
-	}
-	return sum(p.long) < most
-}
-
-// Close ends all children that have no job, and refuses further jobs.
-func (p *Pool[Q, R]) Close() {
-	p.mu.Lock()
-	defer p.unlock()
-	p.closed = true
-	for _, c := range p.idle {
-		c.kill()
-	}
-	p.idle = nil
-	p.fail(errClosed)
-}
-
-func (p *Pool[Q, R]) acquire(ctx context.Context, w *waiter[Q, R]) (*child[Q, R], error) {
-	p.mu.Lock()
-	if p.closed {
-		p.unlock()
-		return nil, errClosed
-	}
-	p.waiting = append(p.waiting, w)
-	p.dispatch()
-	p.unlock()
-	select {
-	case s := <-w.given:
-		return s.child, s.err
-	case <-ctx.Done():
-		p.leave(w)
+// enter waits until a job of an owner may begin.
+func (p *Pool[Q, R]) enter(ctx context.Context, owner string) (leave func(), err error) {
+	waiting := waitingGauge.WithLabelValues(p.program.name)
+	waiting.Inc()
+	defer waiting.Dec()
+	found, _ := p.owners.LoadOrStore(owner, semaphore.NewWeighted(max(1, int64(p.limits.Children/2))))
+	own := found.(*semaphore.Weighted)
+	if own.Acquire(ctx, 1) != nil {
 		return nil, context.Cause(ctx)
 	}
+	if p.places.Acquire(ctx, 1) != nil {
+		own.Release(1)
+		return nil, context.Cause(ctx)
+	}
+	return func() {
+		p.places.Release(1)
+		own.Release(1)
+	}, nil
 }
 
-// leave gives up waiting, and gives back a child that came at the same moment.
-func (p *Pool[Q, R]) leave(w *waiter[Q, R]) {
-	p.mu.Lock()
-	p.waiting = slices.DeleteFunc(p.waiting, func(other *waiter[Q, R]) bool { return other == w })
-	p.unlock()
-	select {
-	case s := <-w.given:
-		if s.child != nil {
-			p.release(s.child, w, true)
+// attempt runs a request in a worker, nil for a new one.
+func (p *Pool[Q, R]) attempt(ctx context.Context, job Job, request Q, w *worker[Q, R]) (none R, err error) {
+	if w == nil {
+		if w, err = startWorker(p.program, p.limits.Memory); err != nil {
+			return none, fmt.Errorf("%w: %w", ErrNotStarted, err)
 		}
-	default:
 	}
+	done, err := w.perform(ctx, job, p.limits, request)
+	if err != nil {
+		return none, err
+	}
+	p.rest(w, !done.Spent)
+	if done.Problem != "" {
+		err = errors.New(done.Problem)
+	}
+	return done.Value, err
 }
 
-// release gives a child back; one that is not usable ends.
-func (p *Pool[Q, R]) release(c *child[Q, R], w *waiter[Q, R], usable bool) {
+// takeIdle returns the worker that was used last, nil if there is none.
+func (p *Pool[Q, R]) takeIdle() (*worker[Q, R], error) {
 	p.mu.Lock()
-	defer p.unlock()
-	less(p.running, w.owner)
-	if w.isLong {
-		less(p.long, w.owner)
+	defer p.mu.Unlock()
+	last := len(p.idle) - 1
+	if p.closed {
+		return nil, errClosed
+	} else if last < 0 {
+		return nil, nil
 	}
-	if usable && !p.closed {
-		p.rest(c)
-	} else {
-		c.kill()
-	}
-	p.dispatch()
+	w := p.idle[last]
+	p.idle = p.idle[:last]
+	w.retire.Stop()
+	return w, nil
 }
 
-// rest keeps a child for the next job, and ends it when none comes. One that has ended meanwhile is of no use.
-func (p *Pool[Q, R]) rest(c *child[Q, R]) {
-	if c.isGone() {
+// rest keeps a worker for the next job, and ends it when none comes.
+func (p *Pool[Q, R]) rest(w *worker[Q, R], usable bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !usable || p.closed {
+		go w.stop()
 		return
 	}
-	p.idle = append(p.idle, c)
-	c.retire = time.AfterFunc(p.limits.Idle, func() {
+	p.idle = append(p.idle, w)
+	w.retire = time.AfterFunc(p.limits.Idle, func() {
 		p.mu.Lock()
-		defer p.unlock()
-		if p.remove(c) {
-			c.kill()
+		defer p.mu.Unlock()
+		if at := slices.Index(p.idle, w); at >= 0 {
+			p.idle = slices.Delete(p.idle, at, at+1)
+			go w.stop()
 		}
 	})
 }
 
-// remove takes a child from those that are idle and reports whether it was there.
-func (p *Pool[Q, R]) remove(c *child[Q, R]) bool {
-	at := slices.Index(p.idle, c)
-	if at < 0 {
-		return false
-	}
-	p.idle = slices.Delete(p.idle, at, at+1)
-	return true
-}
-
-// dispatch hands idle children to those that wait, and starts as many as are needed and one more.
-func (p *Pool[Q, R]) dispatch() {
-	for len(p.idle) > 0 {
-		next := p.next()
-		if next < 0 {
-			break
-		}
-		w := p.waiting[next]
-		p.waiting = slices.Delete(p.waiting, next, next+1)
-		c := p.idle[len(p.idle)-1]
-		p.idle = p.idle[:len(p.idle)-1]
-		c.retire.Stop()
-		p.running[w.owner]++
-		if w.isLong {
-			p.long[w.owner]++
-		}
-		w.given <- seat[Q, R]{child: c}
-	}
-	busy := p.children - p.starting - len(p.idle)
-	wanted := busy + len(p.waiting)
-	if wanted > 0 {
-		wanted++
-	}
-	for p.children < min(wanted, p.limits.Children) && !p.closed {
-		p.children++
-		p.starting++
-		go p.start()
-	}
-}
-
-// next returns the first that waits among those whose owner has the fewest jobs running, -1 when nobody may have a child now.
-func (p *Pool[Q, R]) next() int {
-	found := -1
-	isLast := sum(p.running)+1 >= p.limits.Children && p.limits.Children > 1
-	for i, w := range p.waiting {
-		own := p.running[w.owner]
-		if own > 0 && isLast || w.isLong && !p.hasRoomForLong(w.owner) {
-			continue
-		}
-		if found < 0 || own < p.running[p.waiting[found].owner] {
-			found = i
-		}
-	}
-	return found
-}
-
-// start makes one child ready.
-func (p *Pool[Q, R]) start() {
-	c, err := startChild(p.program.name, p.limits.Memory, p.ended)
+// Close ends all workers that have no job, and refuses further jobs.
+func (p *Pool[Q, R]) Close() {
 	p.mu.Lock()
-	defer p.unlock()
-	p.starting--
-	switch {
-	case err != nil:
-		p.failed(err)
-	case p.closed:
-		c.kill()
-	default:
-		p.rest(c)
-		p.dispatch()
+	defer p.mu.Unlock()
+	p.closed = true
+	for _, w := range p.idle {
+		w.stop()
+	}
+	p.idle = nil
+}
+
+// maxOutput is how much a worker may send for one job.
+const maxOutput = 64 << 20
+
+// worker is the parent's side of a worker process.
+type worker[Q, R any] struct {
+	command *exec.Cmd
+	encoder *gob.Encoder
+	decoder *gob.Decoder
+	output  io.LimitedReader
+	// complaint is what the runtime says when it ends the process.
+	complaint complaint
+	// fate is why the parent has ended the process; nil where it has not.
+	fate atomic.Pointer[Ended]
+	// retire ends the worker when it is not used.
+	retire *time.Timer
+}
+
+// complaint is the beginning of what a worker writes to its standard error.
+type complaint []byte
+
+// Write takes in what there is room for. It never fails.
+func (c *complaint) Write(b []byte) (int, error) {
+	*c = append(*c, b[:min(len(b), 4<<10-len(*c))]...)
+	return len(b), nil
+}
+
+func startWorker[Q, R any](program *Program[Q, R], memory int64) (*worker[Q, R], error) {
+	path, err := executable()
+	if err != nil {
+		return nil, err
+	}
+	w := &worker[Q, R]{command: exec.Command(path)} // #nosec G204 -- the path is that of the own binary
+	w.command.Args = []string{os.Args[0], subcommand, program.name, strconv.FormatInt(memory, 10)}
+	w.command.Env, w.command.Stderr = []string{}, &w.complaint
+	input, err := w.command.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	output, err := w.command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	w.output = io.LimitedReader{R: output}
+	w.encoder, w.decoder = gob.NewEncoder(input), gob.NewDecoder(&w.output)
+	return w, w.command.Start()
+}
+
+func (w *worker[Q, R]) kill() { _ = w.command.Process.Kill() }
+
+// stop ends the process and waits until it is gone.
+func (w *worker[Q, R]) stop() {
+	w.kill()
+	_ = w.command.Wait()
+}
+
+// perform does a job and returns its result. After an error the worker is gone.
+func (w *worker[Q, R]) perform(ctx context.Context, job Job, limits Limits, request Q) (message[R], error) {
+	defer context.AfterFunc(ctx, w.kill)()
+	w.output.N = maxOutput
+	result, step, err := w.converse(ctx, job, limits, request)
+	if err == nil {
+		return result, nil
+	}
+	w.stop()
+	if ctx.Err() != nil {
+		return result, context.Cause(ctx)
+	}
+	return result, w.cause(step, limits)
+}
+
+// converse sends a request, answers what the worker asks, and returns its result, or the step at which it broke off. The clock of the job stands still while
+// it waits for an answer.
+func (w *worker[Q, R]) converse(ctx context.Context, job Job, limits Limits, request Q) (m message[R], step string, err error) {
+	end := func(reason Reason, limit time.Duration) {
+		w.fate.CompareAndSwap(nil, &Ended{Reason: reason, Limit: limit.String()})
+		w.kill()
+	}
+	began, left, answers := time.Now(), limits.Time, limits.Answers
+	clock := time.AfterFunc(left, func() { end(OutOfTime, limits.Time) })
+	defer clock.Stop()
+	for next := (message[Q]{Value: request}); ; {
+		if err := w.encoder.Encode(next); err != nil {
+			return m, step, err
+		}
+		for m.Kind = isStep; m.Kind == isStep; {
+			m = message[R]{}
+			if err := w.decoder.Decode(&m); err != nil {
+				return m, step, err
+			}
+			if m.Kind == isStep {
+				step = m.Name
+			}
+		}
+		if wasOver := !clock.Stop(); m.Kind == isResult {
+			m.Spent = m.Spent || wasOver
+			return m, step, nil
+		}
+		asked := time.Now()
+		left -= asked.Sub(began)
+		next = message[Q]{}
+		next.Body, next.Problem = job.answer(ctx, m.Name, m.Body, min(limits.Answer, answers))
+		began = time.Now()
+		if answers -= began.Sub(asked); answers <= 0 {
+			end(TooMuchAsked, limits.Answers)
+		}
+		clock.Reset(left)
 	}
 }
 
-// failed counts a child that could not be started. Those that wait go on while there are others, which will be free; the next job tries again.
-func (p *Pool[Q, R]) failed(err error) {
-	p.children--
-	if p.children == 0 {
-		p.fail(err)
+// answer answers a question. What panics ends its own job, as a panic in the job itself does, not this process.
+func (j Job) answer(ctx context.Context, name string, argument []byte, limit time.Duration) (content []byte, trouble string) {
+	answer := j.Answers[name]
+	if answer == nil {
+		return nil, "it is not available here"
 	}
+	defer func() {
+		if r := recover(); r != nil {
+			trouble = panicked(r)
+		}
+	}()
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("there was no answer within %s", limit))
+	defer cancel()
+	content, err := answer(ctx, argument)
+	if err != nil {
+		return nil, err.Error()
+	}
+	return content, ""
 }
 
-// ended is called when the process of a child is gone.
-func (p *Pool[Q, R]) ended(c *child[Q, R]) {
-	p.mu.Lock()
-	defer p.unlock()
-	p.children--
-	p.remove(c)
-	p.dispatch()
+// Reason is why a worker ended before its job and what helps, as a sentence with LIMIT in the place of a limit.
+type Reason string
+
+// Reasons of Ended. The job is to blame for all of them but the last, which says that nothing of the others is known.
+const (
+	OutOfTime     Reason = "it did not end within LIMIT; do less in it, and look for a loop without end"
+	OutOfMemory   Reason = "it used more than LIMIT of memory; make smaller values, and look for a loop without end"
+	TooDeep       Reason = "its calls are nested without end; look for something that calls itself"
+	TooMuchOutput Reason = "its result is larger than LIMIT; make less in one"
+	TooMuchAsked  Reason = "it waited for components or objects of a cluster longer than LIMIT; ask once, keep the answer in a variable, and look for a loop without end"
+	Died          Reason = "its process was ended from outside"
+)
+
+// Ended says why a worker ended before its job.
+type Ended struct {
+	Reason Reason
+	// Limit that was exceeded, as text.
+	Limit string
+	// Step is what the job did last; empty when it did not say.
+	Step string
 }
 
-// fail ends the waiting of all.
-func (p *Pool[Q, R]) fail(err error) {
-	for _, w := range p.waiting {
-		w.given <- seat[Q, R]{err: err}
+// Error says what happened and what helps.
+func (e *Ended) Error() string {
+	text := strings.Replace(string(e.Reason), "LIMIT", e.Limit, 1)
+	if e.Step == "" {
+		return text
 	}
-	p.waiting = nil
+	return e.Step + ": " + text
 }
+
+// outOfMemory is what the runtime of Go writes when the system refuses memory to it. Its garbage collector may also end by SIGSEGV then; in the code
+// of a program that is a panic, which is told in other words.
+var outOfMemory = []string{
+	"out of memory", "cannot allocate", "cannot map pages", "failed to create new OS thread", "failed to reserve", "failed to allocate", "errno=12",
+}
+
+// cause finds out why the process has ended.
+func (w *worker[Q, R]) cause(step string, limits Limits) error {
+	said, code := string(w.complaint), w.command.ProcessState.ExitCode()
+	says := func(words string) bool { return strings.Contains(said, words) }
+	switch fate := w.fate.Load(); {
+	case fate != nil:
+		return &Ended{fate.Reason, fate.Limit, step}
+	case w.output.N <= 0:
+		return &Ended{TooMuchOutput, mebibytes(maxOutput), step}
+	case code == exitUnusable:
+		return fmt.Errorf("%w: %s", ErrNotStarted, said)
+	case says("stack exceeds"):
+		return &Ended{TooDeep, "", step}
+	case code == exitMemory || strings.HasPrefix(said, "SIGSEGV") || slices.ContainsFunc(outOfMemory, says):
+		return &Ended{OutOfMemory, mebibytes(limits.Memory), step}
+	}
+	return &Ended{Died, "", step}
+}
+
+func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }

@@ -5,34 +5,34 @@ package confined
 
 import (
 	"context"
+	"encoding/gob"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log"
-	"net/rpc"
 	"os"
 	"path"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"strconv"
 	"strings"
-	"sync/atomic"
-	"time"
+	"sync"
 )
 
-// subcommand is the hidden sub-command of every executable that has a Program. Its arguments are the name of the Program and the
-// memory of the child.
+// subcommand is the hidden sub-command of every executable that has a Program. Its arguments are the name of the Program and the memory of the worker.
 const subcommand = "confined-child"
 
-// Program is what children do. Q and R are what goes in and comes out; both are sent by encoding/gob. A program is the same in all its
-// children, so there is one for each name.
+// Program is what workers do. Q and R are what goes in and comes out; both are sent by encoding/gob. A program is the same in all its workers, so there is one
+// for each name.
 type Program[Q, R any] struct {
 	name string
 	run  func(ctx context.Context, parent *Parent, request Q) (R, error)
 }
 
-// NewProgram declares a Program; call it where a variable of a package is initialised. In a child it serves and does not return. Of an error
-// that run returns the parent gets the text; give what it must know beyond that a place in R.
+// NewProgram declares a Program; call it where a variable of a package is initialised. In a worker it serves and does not return. Of an error that run
+// returns the parent gets the text; give what it must know beyond that a place in R.
 func NewProgram[Q, R any](name string, run func(ctx context.Context, parent *Parent, request Q) (R, error)) *Program[Q, R] {
 	p := &Program[Q, R]{name: name, run: run}
 	if len(os.Args) == 4 && os.Args[1] == subcommand && os.Args[2] == name {
@@ -41,105 +41,82 @@ func NewProgram[Q, R any](name string, run func(ctx context.Context, parent *Par
 	return p
 }
 
-// Order is a job on its way to a child.
-type Order[Q any] struct {
-	// Number tells the jobs of a child apart.
-	Number  uint64
-	Request Q
-}
-
-// Result is the result of a job on its way to the parent.
-type Result[R any] struct {
-	Response R
-	// Problem is the text of an error.
+// message goes to a worker with a request or an answer, and back as Kind says.
+type message[T any] struct {
+	Kind kind
+	// Name is that of a step or of a question, Body the argument of a question or the answer.
+	Name string
+	Body []byte
+	// Problem is the text of the error of an answer or of the job.
 	Problem string
-	// Began is false in the first message of a child, which has no job behind it.
-	Began bool
-	// Used is the processor time of the child so far.
-	Used time.Duration
-	// Spent asks for another child, because this one has grown.
+	// Value is the request or the result.
+	Value T
+	// Spent asks for another worker, because this one has grown.
 	Spent bool
 }
 
-// Question is a call of a child that only the parent can answer.
-type Question struct {
-	Name     string
-	Argument []byte
-}
+type kind int
 
-// Reply is the answer to a Question.
-type Reply struct {
-	Content []byte
-	// Problem is the text of an error.
-	Problem string
-}
-
-// grown is how much memory a child may have taken from the system to be used again.
-const grown = 96 << 20
+// Kinds of messages of a worker.
+const (
+	isStep kind = iota + 1
+	isQuestion
+	isResult
+)
 
 // serve does one job after the other until the parent is gone.
 func (p *Program[Q, R]) serve(memory string) {
-	limit, err := strconv.ParseInt(memory, 10, 64)
-	if err != nil || limit <= 0 {
+	if err := confine(memory); err != nil {
+		fmt.Fprint(os.Stderr, err)
 		os.Exit(exitUnusable)
 	}
-	if err := confine(limit); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(exitUnusable)
-	}
-	parent := &Parent{client: rpc.NewClient(mute())}
-	done := Result[R]{Used: ownProcessorTime()}
-	for {
-		var next Order[Q]
-		if err := parent.client.Call("Desk.Take", &done, &next); err != nil {
-			os.Exit(0)
+	decoder, encoder := gob.NewDecoder(os.Stdin), gob.NewEncoder(os.Stdout)
+	// What libraries print would leave no room for what the runtime says when it ends the process.
+	os.Stdout, os.Stderr = nil, nil
+	log.SetOutput(io.Discard)
+	received := make(chan message[Q])
+	go func() {
+		for {
+			var next message[Q]
+			if err := decoder.Decode(&next); err != nil {
+				os.Exit(0) // the parent is gone, whatever is being done
+			}
+			received <- next
 		}
-		done = p.perform(parent, next)
+	}()
+	send := func(m message[R]) {
+		if err := encoder.Encode(m); err != nil {
+			os.Exit(1)
+		}
+	}
+	parent := &Parent{
+		begin: func(step string) { send(message[R]{Kind: isStep, Name: step}) },
+		ask: func(name string, argument []byte) ([]byte, string) {
+			send(message[R]{Kind: isQuestion, Name: name, Body: argument})
+			answer := <-received
+			return answer.Body, answer.Problem
+		},
+	}
+	for {
+		send(p.perform(parent, (<-received).Value))
 	}
 }
 
-func (p *Program[Q, R]) perform(parent *Parent, order Order[Q]) (out Result[R]) {
-	out.Began = true
-	parent.job.Store(order.Number)
+func (p *Program[Q, R]) perform(parent *Parent, request Q) (done message[R]) {
+	done.Kind = isResult
 	defer func() {
 		if r := recover(); r != nil {
-			out.Problem = panicked(r)
+			done.Problem = panicked(r)
 		}
-		out.Spent = taken() > grown
-		out.Used = ownProcessorTime()
+		done.Spent = taken() > grown
 	}()
-	response, err := p.run(context.Background(), parent, order.Request)
+	response, err := p.run(context.Background(), parent, request)
 	if err != nil {
-		out.Problem = err.Error()
+		done.Problem = err.Error()
 	}
-	out.Response = response
-	return out
+	done.Value = response
+	return done
 }
-
-// pipes are the connection to the parent. When the parent is gone the child ends at once, whatever it does.
-type pipes struct{ in, out *os.File }
-
-// mute returns the pipes and keeps what libraries print out of them; what they log would leave no room for what the runtime says when it ends
-// the process.
-func mute() pipes {
-	connection := pipes{in: os.Stdin, out: os.Stdout}
-	os.Stdout = os.Stderr
-	log.SetOutput(io.Discard)
-	return connection
-}
-
-func (c pipes) Write(p []byte) (int, error) { return c.out.Write(p) }
-func (c pipes) Close() error                { return c.in.Close() }
-
-func (c pipes) Read(p []byte) (int, error) {
-	n, err := c.in.Read(p)
-	if err != nil && n == 0 {
-		os.Exit(0)
-	}
-	return n, nil
-}
-
-var _ io.ReadWriteCloser = pipes{}
 
 // panicked names the place of a panic and leaves out what was thrown, because that may contain data.
 func panicked(r any) string {
@@ -153,32 +130,73 @@ func panicked(r any) string {
 	return fmt.Sprintf("the engine panicked (%T) in %s", r, runtime.Version())
 }
 
-// Parent is the parent as a child sees it.
-type Parent struct {
-	client *rpc.Client
-	// job is the number of the job that runs.
-	job atomic.Uint64
+const (
+	// headroom is for the granularity in which the runtime takes memory, and for what its garbage collector needs.
+	headroom = 128 << 20
+	// idleMemory is what a worker has of its own before it does anything, at most.
+	idleMemory = 24 << 20
+	// grown is how much memory a worker may have taken from the system to be used again.
+	grown = 96 << 20
+	// maxStack is how much stack one goroutine of a worker may use. What calls itself without end is over at once.
+	maxStack = 64 << 20
+	// exitUnusable is the status of a worker that could not confine itself.
+	exitUnusable = 70
+	// exitMemory is the status of a worker that noticed by itself that its job used too much memory.
+	exitMemory = 71
+)
+
+// confine limits this process before it reads anything.
+func confine(memory string) error {
+	limit, err := strconv.ParseInt(memory, 10, 64)
+	if err != nil || limit <= 0 {
+		return fmt.Errorf("%s bytes of memory are not enough", memory)
+	}
+	runtime.GOMAXPROCS(1)
+	debug.SetMaxStack(maxStack)
+	debug.SetTraceback("none")
+	debug.SetGCPercent(200) // most jobs are small; by default collections would take a tenth of their processor time
+	debug.SetMemoryLimit(taken() + limit/2)
+	return limitSystem(limit)
 }
 
-// Begin tells the parent what the job does now, so that it can say where a job was that it had to end. It does not wait for the parent, which gets to
-// know of it also if the process ends at once.
-func (p *Parent) Begin(step string) { _, _ = os.Stderr.WriteString(stepLine(p.job.Load(), step)) }
+// taken is the memory that this process has from the system.
+func taken() int64 {
+	of := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(of)
+	return int64(of[0].Value.Uint64() - of[1].Value.Uint64()) // #nosec G115 -- no process has 2^63 bytes
+}
 
-// Ask calls the parent and waits for its answer. A []byte is sent as it is, everything else as JSON.
-func Ask[A, R any](parent *Parent, name string, argument A) (R, error) {
-	var out R
-	raw, err := encode(argument)
+// Parent is the parent as a worker sees it. The zero value hears nothing.
+type Parent struct {
+	begin func(step string)
+	// asking is held until a question is answered.
+	asking sync.Mutex
+	ask    func(name string, argument []byte) ([]byte, string)
+}
+
+// maxStep is how many bytes of the name of a step the parent gets.
+const maxStep = 512
+
+// Begin tells the parent what the job does now, so that it can say where a job was that it had to end.
+func (p *Parent) Begin(step string) {
+	if p.begin != nil {
+		p.begin(strings.ToValidUTF8(step[:min(len(step), maxStep)], ""))
+	}
+}
+
+// Ask calls the parent and waits for its answer. Both go as JSON.
+func Ask[A, R any](parent *Parent, name string, argument A) (out R, err error) {
+	raw, err := json.Marshal(argument)
 	if err != nil {
 		return out, err
 	}
-	var reply Reply
-	if err := parent.client.Call("Desk.Ask", &Question{Name: name, Argument: raw}, &reply); err != nil {
-		return out, err
+	parent.asking.Lock()
+	defer parent.asking.Unlock()
+	content, trouble := parent.ask(name, raw)
+	if trouble != "" {
+		return out, errors.New(trouble)
 	}
-	if reply.Problem != "" {
-		return out, problem(reply.Problem)
-	}
-	return out, decode(reply.Content, &out)
+	return out, json.Unmarshal(content, &out)
 }
 
 // Answer answers the questions of one name.
@@ -188,86 +206,13 @@ type Answer func(ctx context.Context, argument []byte) ([]byte, error)
 func AnswerWith[A, R any](answer func(ctx context.Context, argument A) (R, error)) Answer {
 	return func(ctx context.Context, raw []byte) ([]byte, error) {
 		var argument A
-		if err := decode(raw, &argument); err != nil {
+		if err := json.Unmarshal(raw, &argument); err != nil {
 			return nil, err
 		}
 		out, err := answer(ctx, argument)
 		if err != nil {
 			return nil, err
 		}
-		return encode(out)
+		return json.Marshal(out)
 	}
-}
-
-// problem is the text of an error of the other side.
-type problem string
-
-func (p problem) Error() string { return string(p) }
-
-func encode(value any) ([]byte, error) {
-	if raw, ok := value.([]byte); ok {
-		return raw, nil
-	}
-	return json.Marshal(value)
-}
-
-func decode(raw []byte, into any) error {
-	if bytes, ok := into.(*[]byte); ok {
-		*bytes = raw
-		return nil
-	}
-	return json.Unmarshal(raw, into)
-}
-
-// Limits of a Pool. Zero fields mean those of DefaultLimits.
-type Limits struct {
-	// Children is how many there are at most. The last one is never given to an owner that has one.
-	Children int
-	// Memory is how many bytes a child may take beside those that it starts with.
-	Memory int64
-	// Time is how long one job may take by the clock on the wall, without the time of its questions. A job that has hardly been on a
-	// processor in that time gets more.
-	Time time.Duration
-	// Answers is how long all questions of one job may take together.
-	Answers time.Duration
-	// Questions is how many one job may ask, and Content how many bytes their answers may have together.
-	Questions int
-	Content   int64
-	// Idle is how long a child waits for a job before it ends.
-	Idle time.Duration
-}
-
-// DefaultLimits returns the limits that apply where none are given.
-func DefaultLimits() Limits {
-	return Limits{
-		Children: 4, Memory: 256 << 20, Time: 8 * time.Second,
-		Answers: 5 * time.Minute, Questions: 100_000, Content: 1 << 30, Idle: time.Minute,
-	}
-}
-
-// headroom is for the granularity in which the runtime takes memory, and for what its garbage collector needs.
-const headroom = 128 << 20
-
-// idleMemory is what a child has of its own before it does anything, at most.
-const idleMemory = 24 << 20
-
-// Most returns how many bytes all children together may take at most.
-func (l Limits) Most() int64 {
-	l = l.orElse(DefaultLimits())
-	return int64(l.Children) * (l.Memory + headroom + idleMemory)
-}
-
-func (l Limits) orElse(d Limits) Limits {
-	return Limits{
-		Children: orElse(l.Children, d.Children), Memory: orElse(l.Memory, d.Memory), Time: orElse(l.Time, d.Time),
-		Answers: orElse(l.Answers, d.Answers), Questions: orElse(l.Questions, d.Questions), Content: orElse(l.Content, d.Content),
-		Idle: orElse(l.Idle, d.Idle),
-	}
-}
-
-func orElse[T int | int64 | time.Duration](value, fallback T) T {
-	if value > 0 {
-		return value
-	}
-	return fallback
 }

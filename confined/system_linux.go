@@ -4,13 +4,12 @@
 package confined
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
 	"strconv"
 	"strings"
-	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,6 +20,9 @@ func executable() (string, error) { return "/proc/self/exe", nil }
 // maxDescriptors is enough for the pipes, the runtime and a file with time zones.
 const maxDescriptors = 16
 
+// underRaceDetector: its shadow memory counts as memory of the process.
+var underRaceDetector bool
+
 // limitSystem has the kernel end a process that takes too much, and end this one first when the container is out of memory.
 func limitSystem(memory int64) error {
 	if err := closeInherited(); err != nil {
@@ -30,7 +32,7 @@ func limitSystem(memory int64) error {
 	if !underRaceDetector {
 		used, err := dataSize()
 		if err != nil {
-			return err
+			return fmt.Errorf("read the size of this process: %w", err)
 		}
 		limits[unix.RLIMIT_DATA] = used + uint64(memory) + headroom // #nosec G115 -- sizes of the system are not negative
 	}
@@ -54,73 +56,52 @@ func limitSystem(memory int64) error {
 func dataSize() (uint64, error) {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
-		return 0, fmt.Errorf("read the size of this process: %w", err)
-	}
-	fields := strings.Fields(string(text))
-	if len(fields) < 6 {
-		return 0, errors.New("the size of this process cannot be read")
-	}
-	pages, err := strconv.ParseUint(fields[5], 10, 64)
-	return pages * uint64(os.Getpagesize()), err // #nosec G115 -- sizes of the system are not negative
-}
-
-// clockTicks is how many units of processor time the kernel shows for a second.
-const clockTicks = 100
-
-// processorTime is what a process has used so far.
-func processorTime(pid int) (time.Duration, error) {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
 		return 0, err
 	}
-	_, rest, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(rest)
-	if len(fields) < 13 {
-		return 0, errors.New("the processor time cannot be read")
-	}
-	user, problem := strconv.ParseInt(fields[11], 10, 64)
-	system, err := strconv.ParseInt(fields[12], 10, 64)
-	return time.Duration(user+system) * time.Second / clockTicks, errors.Join(problem, err)
-}
-
-// ownProcessorTime is what this process has used so far.
-func ownProcessorTime() time.Duration {
-	var used unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_SELF, &used) != nil {
-		return 0
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
-}
-
-// yieldingNice is the nice value of a process that lets others go first: beside one of ours that does not it gets a tenth of a processor.
-const yieldingNice = 10
-
-// lowerPriority lets what others run go before the threads of a process. Threads that it starts later inherit it, so those are looked for that were just
-// being started.
-func lowerPriority(pid int) {
-	for range 2 {
-		threads, _ := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
-		for _, thread := range threads {
-			if id, err := strconv.Atoi(thread.Name()); err == nil {
-				_ = unix.Setpriority(unix.PRIO_PROCESS, id, yieldingNice)
-			}
-		}
-	}
+	var pages, other uint64
+	_, err = fmt.Sscan(string(text), &other, &other, &other, &other, &other, &pages)
+	return pages * uint64(os.Getpagesize()), err // #nosec G115 -- sizes of the system are not negative
 }
 
 // closeInherited closes what the parent had open beside the pipes and did not close by itself. The runtime's own descriptors stay.
 func closeInherited() error {
 	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		return fmt.Errorf("list descriptors: %w", err)
-	}
 	for _, entry := range entries {
 		descriptor, err := strconv.Atoi(entry.Name())
 		leads, problem := os.Readlink("/proc/self/fd/" + entry.Name())
-		if err != nil || problem != nil || descriptor <= 2 || strings.HasPrefix(leads, "anon_inode:[event") {
-			continue
+		if err == nil && problem == nil && descriptor > 2 && !strings.HasPrefix(leads, "anon_inode:[event") {
+			_ = unix.Close(descriptor)
 		}
-		_ = unix.Close(descriptor)
 	}
-	return nil
+	return err
+}
+
+// forbidden are the calls of the system that no job needs: connections, other programs, and the memory of other processes, the parent's above all.
+var forbidden = []uint32{
+	unix.SYS_SOCKET, unix.SYS_SOCKETPAIR, unix.SYS_IO_URING_SETUP, unix.SYS_EXECVE, unix.SYS_EXECVEAT, unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV,
+	unix.SYS_PROCESS_VM_WRITEV,
+}
+
+// architectures are those whose calls have the numbers that this program was built with.
+var architectures = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
+
+// forbidCalls has the kernel refuse the calls that are forbidden, in all threads. The other limits hold where it cannot: no function of a template makes
+// such calls.
+func forbidCalls() {
+	architecture, known := architectures[runtime.GOARCH]
+	if !known {
+		return
+	}
+	const load, equal, atLeast, answer = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, unix.BPF_RET | unix.BPF_K
+	// Number and architecture of a call are at 0 and 4 of what the kernel shows of it. From 1 << 30 on, amd64 has the numbers of another architecture for the
+	// same calls. Refuse is how many instructions there are between the second one and the refusal.
+	refuse := uint8(len(forbidden) + 3) // #nosec G115 -- there are some ten calls
+	filter := []unix.SockFilter{{Code: load, K: 4}, {Code: equal, K: architecture, Jf: refuse}, {Code: load, K: 0}, {Code: atLeast, K: 1 << 30, Jt: refuse - 2}}
+	for i, call := range forbidden {
+		filter = append(filter, unix.SockFilter{Code: equal, K: call, Jt: uint8(len(forbidden) - i)}) // #nosec G115 -- there are some ten calls
+	}
+	filter = append(filter, unix.SockFilter{Code: answer, K: unix.SECCOMP_RET_ALLOW}, unix.SockFilter{Code: answer, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)})
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}                                                                   // #nosec G115 -- it has some ten instructions
+	_, _, _ = unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program))) // #nosec G103 -- there is no other way to pass it
+	runtime.KeepAlive(filter)
 }

@@ -6,7 +6,6 @@
 package confined
 
 import (
-	"errors"
 	"os"
 	"time"
 )
@@ -14,16 +13,14 @@ import (
 // executable is the own binary.
 func executable() (string, error) { return os.Executable() }
 
-// processorTime is not known here.
-func processorTime(int) (time.Duration, error) {
-	return 0, errors.New("the processor time is not known on this system")
+// limitSystem ends a process that takes too much as soon as it notices that.
+func limitSystem(memory int64) error {
+	go func() {
+		for range time.Tick(50 * time.Millisecond) {
+			if taken() > memory+headroom {
+				os.Exit(exitMemory)
+			}
+		}
+	}()
+	return nil
 }
-
-// ownProcessorTime is not known here.
-func ownProcessorTime() time.Duration { return 0 }
-
-// lowerPriority does nothing: threads have no priorities of their own everywhere.
-func lowerPriority(int) {}
-
-// limitSystem does nothing: memory is limited by what is noticed after each garbage collection.
-func limitSystem(int64) error { return nil }

@@ -15,6 +15,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"testing/fstest"
 
 	"sigs.k8s.io/yaml"
 
@@ -52,7 +53,7 @@ func InlineContext(ctx context.Context, raw []byte) (fs.FS, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &inlineBuilder{files: memoryFS{".": {mode: fs.ModeDir}}}
+	b := &inlineBuilder{files: fstest.MapFS{}}
 	if err := b.directory(".", root); err != nil {
 		return nil, err
 	}
@@ -75,7 +76,7 @@ func decodeTree(ctx context.Context, raw []byte) (map[string]any, error) {
 }
 
 type inlineBuilder struct {
-	files   memoryFS
+	files   fstest.MapFS
 	links   map[string]string
 	bytes   int
 	entries int
@@ -120,7 +121,7 @@ func (b *inlineBuilder) mapping(at string, entries map[string]any) error {
 }
 
 func (b *inlineBuilder) subdirectory(at string, entries map[string]any) error {
-	b.files[at] = &memoryFile{name: path.Base(at), mode: fs.ModeDir}
+	b.files[at] = &fstest.MapFile{Mode: fs.ModeDir | 0o555}
 	return b.directory(at, entries)
 }
 
@@ -172,7 +173,7 @@ func (b *inlineBuilder) file(at string, content []byte) error {
 	if b.bytes += len(content); b.bytes > maxInlineBytes {
 		return fmt.Errorf("the blueprint in place is larger than %d bytes", maxInlineBytes)
 	}
-	b.files[at] = &memoryFile{name: path.Base(at), content: content}
+	b.files[at] = &fstest.MapFile{Data: content, Mode: 0o444}
 	return nil
 }
 
@@ -200,10 +201,10 @@ func (b *inlineBuilder) resolveLinks() error {
 			}
 		}
 		file, ok := b.files[target]
-		if !ok || file.mode.IsDir() {
+		if !ok || file.Mode.IsDir() {
 			return fmt.Errorf("%s is a link to %s, which is not a file of the blueprint", at, target)
 		}
-		b.files[at] = &memoryFile{name: path.Base(at), content: file.content}
+		b.files[at] = &fstest.MapFile{Data: file.Data, Mode: 0o444}
 	}
 	return nil
 }

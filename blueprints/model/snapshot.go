@@ -8,7 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
-	"path"
+	"testing/fstest"
 )
 
 // Limits of a snapshot.
@@ -19,19 +19,19 @@ const (
 
 // Snapshot copies a directory into memory and returns the copy with the digest (sha256:hex) of its paths and contents. Equal
 // trees have equal digests. It fails when the directory is too large for a blueprint.
-func Snapshot(files fs.FS) (fs.FS, string, error) {
-	copied := memoryFS{".": {mode: fs.ModeDir}}
+func Snapshot(files fs.FS) (fstest.MapFS, string, error) {
+	copied := fstest.MapFS{}
 	sum := sha256.New()
 	total := 0
 	err := fs.WalkDir(files, ".", func(at string, entry fs.DirEntry, err error) error {
 		if err != nil || at == "." {
 			return err
 		}
-		if len(copied) > maxSnapshotEntries {
+		if len(copied) >= maxSnapshotEntries {
 			return fmt.Errorf("the blueprint has more than %d files; set blueprint.path to its directory", maxSnapshotEntries)
 		}
 		if entry.IsDir() {
-			copied[at] = &memoryFile{name: path.Base(at), mode: fs.ModeDir}
+			copied[at] = &fstest.MapFile{Mode: fs.ModeDir | 0o555}
 			return nil
 		}
 		content, err := fs.ReadFile(files, at)
@@ -43,7 +43,7 @@ func Snapshot(files fs.FS) (fs.FS, string, error) {
 		}
 		fmt.Fprintf(sum, "%s\x00%d\x00", at, len(content))
 		sum.Write(content)
-		copied[at] = &memoryFile{name: path.Base(at), content: content}
+		copied[at] = &fstest.MapFile{Data: content, Mode: 0o444}
 		return nil
 	})
 	if err != nil {

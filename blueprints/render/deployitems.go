@@ -8,12 +8,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/graph"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 )
 
 // deployItem is a deploy item as templates write it.
@@ -29,6 +32,31 @@ type targetReference struct {
 	Import string  `json:"import,omitempty"`
 	Index  *int    `json:"index,omitempty"`
 	Key    *string `json:"key,omitempty"`
+}
+
+// Plan is what a blueprint deploys.
+type Plan struct {
+	// DeployItems and Subinstallations are the children to make.
+	DeployItems      []v1alpha1.DeployItemTemplate
+	Subinstallations []model.InstallationTemplate
+	// Stored is the state that templates left, also when they failed.
+	Stored State
+	// Unknown are keys without effect in what the templates made.
+	Unknown []document.Key
+}
+
+// Planned is DeployItems followed by Subinstallations. The plan is returned also together with an error.
+func Planned(ctx context.Context, env *Environment, values *Values, previous State) (*Plan, error) {
+	items, stored, err := DeployItems(ctx, env, values, previous)
+	out := &Plan{DeployItems: items, Stored: State{}}
+	maps.Copy(out.Stored, stored)
+	if err != nil {
+		return out, err
+	}
+	out.Subinstallations, stored, err = Subinstallations(ctx, env, values, previous)
+	maps.Copy(out.Stored, stored)
+	out.Unknown = env.Unknown
+	return out, err
 }
 
 // DeployItems runs the deploy executions. The items of all come in the order of the executions. The state is what the executors

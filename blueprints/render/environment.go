@@ -12,14 +12,14 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 )
 
-// Environment is what all templates of one installation see beside its imports.
+// Environment is what all templates of one installation see beside its imports. As JSON it has no capabilities.
 type Environment struct {
 	// Blueprint that is rendered.
 	Blueprint *model.Blueprint
 	// Files of the blueprint.
-	Files fs.FS
+	Files fs.FS `json:"-"`
 	// Schemas checks data imports and exports.
-	Schemas *schema.Validator
+	Schemas *schema.Validator `json:"-"`
 	// Namespace of the installation, for references to Targets.
 	Namespace string
 	// ComponentDescriptor is the binding cd; nil when there is none.
@@ -31,17 +31,17 @@ type Environment struct {
 	// ComponentDescriptorDefinition is the effective spec.componentDescriptor; nil leaves the binding out.
 	ComponentDescriptorDefinition any
 	// Resources and Clusters are capabilities; nil makes functions that need them fail.
-	Resources templating.ResourceReader
+	Resources templating.ResourceReader `json:"-"`
 	// Closure knows the components behind Components; nil when there are none.
-	Closure templating.Closure
+	Closure *templating.Closure
 	// Clusters issues kubeconfigs.
-	Clusters templating.Clusters
+	Clusters templating.Clusters `json:"-"`
 	// Unknown collects keys without effect in what the templates make.
 	Unknown []document.Key
 	// Unmasked lets errors show values, to a person who has given them.
 	Unmasked bool
 	// Begin is told what is run next; nil where nobody needs to know.
-	Begin func(step string)
+	Begin func(step string) `json:"-"`
 }
 
 func (e *Environment) begin(step string) {

@@ -13,20 +13,9 @@ import (
 )
 
 // overwritten is a closure in which references to v2.0.0 of the database lead to v9.0.0, which lies in a repository of its own.
-type overwritten struct{}
-
-func (overwritten) Follow(name, version string) (string, string) {
-	if name == "example.com/db" && version == "v2.0.0" {
-		return name, "v9.0.0"
-	}
-	return name, version
-}
-
-func (overwritten) Repository(_, version string) map[string]any {
-	if version != "v9.0.0" {
-		return nil
-	}
-	return map[string]any{"type": "OCIRegistry", "baseUrl": "mirror"}
+var overwritten = &Closure{
+	Followed:     map[string][2]string{ComponentKey("example.com/db", "v2.0.0"): {"example.com/db", "v9.0.0"}},
+	Repositories: map[string]map[string]any{ComponentKey("example.com/db", "v9.0.0"): {"type": "OCIRegistry", "baseUrl": "mirror"}},
 }
 
 func overwrittenInput(source string) Input {
@@ -34,7 +23,7 @@ func overwrittenInput(source string) Input {
 	other := databaseV2()
 	other["component"].(map[string]any)["version"] = "v9.0.0"
 	values["components"] = map[string]any{"components": []any{componentV2(), other}}
-	return Input{Source: source, Values: values, Closure: overwritten{}, RejectNoValue: true}
+	return Input{Source: source, Values: values, Closure: overwritten, RejectNoValue: true}
 }
 
 func TestReferencesLeadWhereOverwritesSay(t *testing.T) {

@@ -20,8 +20,7 @@ type components struct {
 	ctx    context.Context
 	values map[string]any
 	reader ResourceReader
-	// closure may be nil.
-	closure Closure
+	closure *Closure
 }
 
 func componentsOf(ctx context.Context, in Input) components {
@@ -79,10 +78,7 @@ func (c components) component(args ...any) (map[string]any, error) {
 
 // follow finds the descriptor that a component reference is about among the bindings.
 func (c components) follow(reference map[string]any) (descriptor, error) {
-	name, version := str(reference["componentName"]), str(reference["version"])
-	if c.closure != nil {
-		name, version = c.closure.Follow(name, version)
-	}
+	name, version := c.closure.follow(str(reference["componentName"]), str(reference["version"]))
 	for _, item := range c.all() {
 		if d, ok := item.(map[string]any); ok && descriptor(d).name() == name && descriptor(d).version() == version {
 			return d, nil
@@ -170,7 +166,7 @@ func (c components) repository(d descriptor) map[string]any {
 	if c.closure == nil {
 		return nil
 	}
-	return c.closure.Repository(d.name(), d.version())
+	return c.closure.Repositories[ComponentKey(d.name(), d.version())]
 }
 
 // content returns the bytes of a resource and their media type.

@@ -54,7 +54,7 @@ type Input struct {
 	Resources ResourceReader
 	// Closure knows the components of the binding components; nil means that references lead to exactly the versions they name, all of them
 	// in the default repository.
-	Closure Closure
+	Closure *Closure
 	// Clusters issues kubeconfigs; nil makes functions that need it fail.
 	Clusters Clusters
 	// RejectNoValue fails when a GoTemplate printed a missing value.
@@ -85,13 +85,25 @@ type ResourceReader interface {
 	ResourceContent(ctx context.Context, key ResourceKey) (data []byte, mediaType string, err error)
 }
 
-// Closure knows the components behind the binding components.
-type Closure interface {
-	// Follow returns name and version of the component that a reference to name and version leads to: another one where overwrites are in
-	// place.
-	Follow(name, version string) (string, string)
-	// Repository returns the typed repository that a component of the closure is in; nil when that is the default repository of the Context.
-	Repository(name, version string) map[string]any
+// Closure is what is known of the components behind the binding components. Keys are made by ComponentKey; nil knows nothing.
+type Closure struct {
+	// Followed has name and version of the components that references lead to, where overwrites make them others than those named.
+	Followed map[string][2]string
+	// Repositories are the typed repositories of components that are not in the default repository of the Context.
+	Repositories map[string]map[string]any
+}
+
+// ComponentKey is a component version as a key of Closure.
+func ComponentKey(name, version string) string { return name + ":" + version }
+
+// follow returns name and version of the component that a reference to name and version leads to.
+func (c *Closure) follow(name, version string) (string, string) {
+	if c != nil {
+		if to, ok := c.Followed[ComponentKey(name, version)]; ok {
+			return to[0], to[1]
+		}
+	}
+	return name, version
 }
 
 // Kubeconfig is an issued kubeconfig.

@@ -78,7 +78,7 @@ func Show(env *render.Environment, found Component) (*View, error) {
 	if found.Pinned {
 		component.PinImages(env.ComponentDescriptor, env.Components)
 	}
-	env.Resources, env.Closure = view, view
+	env.Resources, env.Closure = view, view.closure()
 	env.Schemas = env.Schemas.With(view.schema)
 	return view, nil
 }
@@ -94,18 +94,25 @@ func (v *View) Problem() (problem error, reading bool) {
 	return v.problem, v.reading.Load() > 0
 }
 
-// Follow implements template.Closure.
-func (v *View) Follow(name, version string) (string, string) {
-	found, err := v.Closed.Follow(&component.Reference{Element: component.Element{Version: version}, ComponentName: name})
-	if err != nil {
-		return name, version
+// closure says where references lead, and where components are, as far as that is not what is written.
+func (v *View) closure() *templating.Closure {
+	out := &templating.Closure{Followed: map[string][2]string{}, Repositories: map[string]map[string]any{}}
+	for _, d := range v.Closed.Descriptors {
+		if where := v.repository(d.Key()); where != nil {
+			out.Repositories[templating.ComponentKey(d.Name, d.Version)] = where
+		}
+		for i := range d.References {
+			named := d.References[i].Key()
+			if found, err := v.Closed.Follow(&d.References[i]); err == nil && found.Key() != named {
+				out.Followed[templating.ComponentKey(named.Name, named.Version)] = [2]string{found.Name, found.Version}
+			}
+		}
 	}
-	return found.Name, found.Version
+	return out
 }
 
-// Repository implements template.Closure.
-func (v *View) Repository(name, version string) map[string]any {
-	key := component.Key{Name: name, Version: version}
+// repository returns the typed repository that a component is in, nil when that is the default repository of the Context.
+func (v *View) repository(key component.Key) map[string]any {
 	where := v.Session.RepositoryOf(key)
 	if v.Root.Definition.Inline != nil && where.Equal(v.Root.Repository) && v.written(key) {
 		return inlineRepository(v.Closed.Find(key))

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
@@ -94,7 +95,7 @@ func TestRepositoryOfResourceKeys(t *testing.T) {
 				of    *component.Descriptor
 				where component.Typed
 			}{{root, tc.root}, {sub, tc.sub}} {
-				got := view.Repository(want.of.Name, want.of.Version)
+				got := view.closure().Repositories[templating.ComponentKey(want.of.Name, want.of.Version)]
 				if want.where.IsZero() {
 					assert.Nil(t, got, want.of.Name)
 					continue

@@ -69,7 +69,7 @@ func (r *Reader) satisfyImports(ctx context.Context, in *Reading) error {
 	if err != nil {
 		return err
 	}
-	values, err := r.RendererOf(in.inst).Satisfy(ctx, env, &in.Imports.Values, in.inst.Spec.ImportDataMappings)
+	values, err := r.Rendering().Satisfy(ctx, env, &in.Imports.Values, in.inst.Spec.ImportDataMappings)
 	if err != nil {
 		return RenderingFailed(ctx, shown, jobs.SatisfyOperation, err)
 	}
@@ -77,14 +77,14 @@ func (r *Reader) satisfyImports(ctx context.Context, in *Reading) error {
 	return nil
 }
 
-// RendererOf runs templates for the job of an Installation, in child processes.
-func (r *Reader) RendererOf(inst *v1alpha1.Installation) *rendering.Renderer {
+// Rendering runs templates, in worker processes.
+func (r *Reader) Rendering() *rendering.Renderer {
 	r.rendering.Do(func() {
 		if r.Renderer == nil {
 			r.Renderer = rendering.New(confined.Limits{})
 		}
 	})
-	return r.Renderer.Of(string(inst.UID) + "/" + inst.Status.JobID)
+	return r.Renderer
 }
 
 // Environment is what the templates of an Installation see, and what they see of its component.

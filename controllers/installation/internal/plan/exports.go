@@ -50,7 +50,7 @@ func (m *Maker) Exports(ctx context.Context, p *Plan, execution *v1alpha1.Execut
 	if err != nil {
 		return nil, err
 	}
-	exports, stored, renderErr := m.Inputs.RendererOf(p.Inst).Exports(ctx, env, p.Values, *seen, previous)
+	exports, stored, renderErr := m.Inputs.Rendering().Exports(ctx, env, p.Values, *seen, previous)
 	if err := m.writeState(ctx, p.Inst, exportState, previous, stored); err != nil {
 		return nil, err
 	}

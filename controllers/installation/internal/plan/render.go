@@ -27,7 +27,7 @@ func (m *Maker) renderChildren(ctx context.Context, p *Plan) error {
 	if err != nil {
 		return err
 	}
-	rendered, problem := m.Inputs.RendererOf(p.Inst).Plan(ctx, p.env, p.Values, previous)
+	rendered, problem := m.Inputs.Rendering().Plan(ctx, p.env, p.Values, previous)
 	if err := m.writeState(ctx, p.Inst, deployState, previous, rendered.Stored); err != nil {
 		return err
 	}

@@ -5,5 +5,4 @@
 
 package confined
 
-// underRaceDetector: the shadow memory of the detector counts as memory of the process.
-const underRaceDetector = true
+func init() { underRaceDetector = true }
