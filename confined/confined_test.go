@@ -573,3 +573,21 @@ func BenchmarkJob(b *testing.B) {
 		_, _ = pool.Run(b.Context(), confined.Job{}, request{Text: "x"})
 	}
 }
+
+var vanishing = confined.NewProgram("vanishing", func(_ context.Context, parent *confined.Parent, step string) (string, error) {
+	parent.Begin(step)
+	os.Exit(71)
+	return "", nil
+})
+
+// The step is known however soon the process ends after it has begun.
+func TestStepOfAChildThatEndsAtOnceIsKnown(t *testing.T) {
+	pool := confined.NewPool(vanishing, confined.Limits{})
+	t.Cleanup(pool.Close)
+	for range 20 {
+		_, err := pool.Run(t.Context(), confined.Job{}, "template x")
+		var ended *confined.Ended
+		require.ErrorAs(t, err, &ended)
+		require.Equal(t, confined.Ended{Reason: confined.OutOfMemory, Limit: ended.Limit, Step: "template x"}, *ended)
+	}
+}

@@ -37,7 +37,7 @@ const minChildMemory = 32 * mebibyte
 
 func (c *childFlags) bindFlags(flags *pflag.FlagSet, memory int64) {
 	flags.IntVar(&c.processes, "render-processes", confined.DefaultLimits().Children,
-		"The number of child processes that render; of several the last free one is kept for a namespace that has none.")
+		"The number of child processes that render; a namespace has at most half of them.")
 	flags.Int64Var(&c.memory, "render-process-memory", memory, "The memory that a child process may take to render, in bytes.")
 }
 

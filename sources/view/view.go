@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
@@ -47,9 +46,6 @@ type Component struct {
 // View is what templates and schemas see of a component. It is safe for concurrent use.
 type View struct {
 	Component
-	// reading counts what is being read.
-	reading atomic.Int32
-
 	mu      sync.Mutex
 	problem error
 }
@@ -83,15 +79,14 @@ func Show(env *render.Environment, found Component) (*View, error) {
 	return view, nil
 }
 
-// Problem returns the last error of reading content, of which templates and schemas keep no more than the text, and whether something is still
-// being read. A nil View has none.
-func (v *View) Problem() (problem error, reading bool) {
+// Problem returns the last error of reading content, of which templates and schemas keep no more than the text. A nil View has none.
+func (v *View) Problem() error {
 	if v == nil {
-		return nil, false
+		return nil
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.problem, v.reading.Load() > 0
+	return v.problem
 }
 
 // closure says where references lead, and where components are, as far as that is not what is written.
@@ -170,8 +165,6 @@ func (v *View) ResourceContent(ctx context.Context, key templating.ResourceKey) 
 
 // read returns the content of a resource and remembers why it could not: templates and schemas keep no more than the text of an error.
 func (v *View) read(ctx context.Context, d *component.Descriptor, resource *component.Resource) ([]byte, string, error) {
-	v.reading.Add(1)
-	defer v.reading.Add(-1)
 	blob, err := v.Session.Content(ctx, d, resource)
 	if err != nil {
 		v.mu.Lock()

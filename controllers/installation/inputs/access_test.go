@@ -46,7 +46,7 @@ func TestOnlyInstallationsThatFollowNothingAreToldToAsk(t *testing.T) {
 
 func TestUnauthorizedContentFailsTheRenderingAsSuch(t *testing.T) {
 	var failure *kit.Failure
-	require.ErrorAs(t, viewFailure(t.Context(), jobs.RenderOperation, errors.New("template: x"), fmt.Errorf("x: %w", oci.ErrUnauthorized), false), &failure)
+	require.ErrorAs(t, viewFailure(t.Context(), jobs.RenderOperation, errors.New("template: x"), fmt.Errorf("x: %w", oci.ErrUnauthorized)), &failure)
 	assert.Equal(t, reasonUnauthorized, failure.Reason)
 	assert.Equal(t, kit.Stalled, failure.Kind)
 	assert.Contains(t, failure.Codes, v1alpha1.ErrorUnauthorized)

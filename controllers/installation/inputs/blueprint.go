@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io/fs"
 
@@ -54,6 +53,15 @@ func (b *Blueprint) Piece() memory.Piece {
 	return memory.Piece{Of: b, Bytes: func() int64 { return b.bytes }}
 }
 
+// blueprintOf reads a blueprint from a directory, which may be too large to be one.
+func blueprintOf(namespace string, files fs.FS) (*Blueprint, error) {
+	snapshot, digest, err := model.Snapshot(files)
+	if err != nil {
+		return nil, err
+	}
+	return load(namespace, snapshot, digest), nil
+}
+
 // loadBlueprint finds the blueprint of the job.
 func (r *Reader) loadBlueprint(ctx context.Context, in *Reading) error {
 	definition := &in.inst.Spec.Blueprint
@@ -93,18 +101,12 @@ func (r *Reader) loadResource(ctx context.Context, in *Reading, name string) err
 	if files, err = model.Folder(files, in.inst.Spec.Blueprint.Path); err != nil {
 		return kit.Stall(jobs.Operation, "BlueprintNotFound", "spec.blueprint.path: %w", err)
 	}
-	fresh, reserved, err := r.blueprintOf(ctx, in.inst.Namespace, files)
-	if errors.As(err, new(tooLarge)) {
+	fresh, err := blueprintOf(in.inst.Namespace, files)
+	if err != nil {
 		return kit.Stall(jobs.Operation, "BlueprintTooLarge", "%s: %w", field, err)
-	} else if err != nil {
-		return err
 	}
-	in.Borrowed = append(in.Borrowed, reserved)
 	key := blueprintKey{"component", fresh.digest, ""}
 	in.Blueprint, err = r.blueprints.artifact(in.inst.Namespace, key, func() (*Blueprint, error) { return fresh, nil })
-	if in.Blueprint != fresh {
-		reserved.shrink(0)
-	}
 	return err
 }
 

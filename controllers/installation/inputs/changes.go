@@ -217,11 +217,7 @@ func (r *Reader) currentSource(ctx context.Context, inst *v1alpha1.Installation,
 	if err != nil {
 		return nil, err
 	}
-	source, err := r.lookupSource(ctx, inst, use, found.RequiresVerified())
-	if source != nil {
-		source.reserved.Give()
-	}
-	return source, err
+	return r.lookupSource(ctx, inst, use, found.RequiresVerified())
 }
 
 // sameSource reports whether two states of a source hold the same for us. A GitRepository or Bucket is shared by many

@@ -24,7 +24,7 @@ type Inputs struct {
 	source  *resolvedSource
 	// Component is nil where there is none.
 	Component *Component
-	// Borrowed is what is given back when the reconciliation ends: components that have to stay open, and room for a blueprint.
+	// Borrowed is what is given back when the reconciliation ends: components that have to stay open.
 	Borrowed  []interface{ Give() }
 	Blueprint *Blueprint
 	Imports   *imports.Collected

@@ -54,7 +54,6 @@ type Reader struct {
 	RequireVerifiedSources bool
 
 	blueprints blueprintCache
-	loading    loadLimit
 	issued     issuedCache
 	rendering  sync.Once
 	sharing    sync.Once

@@ -45,8 +45,6 @@ type resolvedSource struct {
 	status v1alpha1.SourceStatus
 	// blueprint is nil where the component comes from the source.
 	blueprint *Blueprint
-	// reserved is the memory of the blueprint; nil where it is cached.
-	reserved *reservation
 }
 
 // resolveSources reads the sources that component and blueprint come from.
@@ -63,9 +61,6 @@ func (r *Reader) resolveSources(ctx context.Context, in *Reading) error {
 		}
 		if err != nil {
 			return sourceFailure(use.field, err)
-		}
-		if source.reserved != nil {
-			in.Borrowed = append(in.Borrowed, source.reserved)
 		}
 		if !use.component {
 			in.source = source
@@ -93,37 +88,32 @@ func (r *Reader) lookupSource(ctx context.Context, inst *v1alpha1.Installation, 
 		return source, err
 	}
 	key := blueprintKey{"artifact", found.Digest, use.path}
-	var reserved *reservation
-	blueprint, err := r.blueprints.artifact(inst.Namespace, key, func() (loaded *Blueprint, err error) {
-		loaded, reserved, err = r.fetchBlueprint(ctx, inst.Namespace, found, use.path)
-		return loaded, err
+	blueprint, err := r.blueprints.artifact(inst.Namespace, key, func() (*Blueprint, error) {
+		return r.fetchBlueprint(ctx, inst.Namespace, found, use.path)
 	})
-	switch {
-	case errors.Is(err, ErrLoadLimit):
-		return nil, err
-	case err != nil:
+	if err != nil {
 		return source, err
 	}
-	source.blueprint, source.reserved, source.status.ContentDigest = blueprint, reserved, blueprint.digest
+	source.blueprint, source.status.ContentDigest = blueprint, blueprint.digest
 	return source, nil
 }
 
 // fetchBlueprint downloads an artifact and loads the blueprint in it.
-func (r *Reader) fetchBlueprint(ctx context.Context, namespace string, source flux.Source, path string) (*Blueprint, *reservation, error) {
+func (r *Reader) fetchBlueprint(ctx context.Context, namespace string, source flux.Source, path string) (*Blueprint, error) {
 	tree, err := r.Artifacts.Open(ctx, source.Artifact())
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer tree.Close() // nothing was written
 	files, err := tree.Sub(path)
 	if err != nil {
-		return nil, nil, kit.Stall(jobs.Operation, "BlueprintNotFound", "spec.blueprint.path: %w", err)
+		return nil, kit.Stall(jobs.Operation, "BlueprintNotFound", "spec.blueprint.path: %w", err)
 	}
-	blueprint, reserved, err := r.blueprintOf(ctx, namespace, files)
-	if errors.As(err, new(tooLarge)) {
-		err = kit.Stall(jobs.Operation, "BlueprintTooLarge", "spec.blueprint.sourceRef: %s: %w", source, err)
+	blueprint, err := blueprintOf(namespace, files)
+	if err != nil {
+		return nil, kit.Stall(jobs.Operation, "BlueprintTooLarge", "spec.blueprint.sourceRef: %s: %w", source, err)
 	}
-	return blueprint, reserved, err
+	return blueprint, nil
 }
 
 // sourceFailure says who can end a problem with a source: its next event, a person, or time.

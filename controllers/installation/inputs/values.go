@@ -17,6 +17,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 	"github.com/flux-landscaper/flux-landscaper/sources/view"
 )
 
@@ -34,9 +35,12 @@ func showComponent(env *render.Environment, found *Component) (*view.View, error
 	return shown, nil
 }
 
+// IsBusy says that other reconciliations have to end first: the job goes on as if nothing had happened.
+func IsBusy(err error) bool { return errors.Is(err, repository.ErrBusy) }
+
 // viewFailure says who can end a failure of rendering. What was wrong with the content that was read decides, if there was anything: problem is
-// the last error of that, and reading says that it goes on.
-func viewFailure(ctx context.Context, operation string, err, problem error, reading bool) error {
+// the last error of that.
+func viewFailure(ctx context.Context, operation string, err, problem error) error {
 	if err == nil {
 		return nil
 	}
@@ -46,8 +50,6 @@ func viewFailure(ctx context.Context, operation string, err, problem error, read
 	switch {
 	case IsBusy(problem):
 		return fmt.Errorf("%w: %w", err, problem)
-	case reading:
-		return kit.Again(operation, "ContentNotRead", "%w", err)
 	case errors.Is(problem, oci.ErrUnauthorized):
 		reason, codes := repositoryReason(problem)
 		return &kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: reason, Codes: codes, Err: err}
@@ -59,8 +61,7 @@ func viewFailure(ctx context.Context, operation string, err, problem error, read
 
 // RenderingFailed is viewFailure for what templates saw, which is nil without component.
 func RenderingFailed(ctx context.Context, shown *view.View, operation string, err error) error {
-	problem, reading := shown.Problem()
-	return viewFailure(ctx, operation, err, problem, reading)
+	return viewFailure(ctx, operation, err, shown.Problem())
 }
 
 // satisfyImports computes the values of the imports of the blueprint.

@@ -78,11 +78,7 @@ func (a askingClient) List(context.Context, metav1.ListOptions) (*unstructured.U
 
 func (a askingClient) ask() (*unstructured.Unstructured, error) {
 	*a.asked = true
-	raw, err := json.Marshal(a.sought)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := confined.Ask[[]byte, []byte](a.parent, AskLookup, raw)
+	answer, err := confined.Ask[Sought, json.RawMessage](a.parent, AskLookup, a.sought)
 	if err != nil {
 		return nil, err
 	}

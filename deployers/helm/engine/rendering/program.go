@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"helm.sh/helm/v3/pkg/chartutil"
 
@@ -17,12 +16,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/confined"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 )
-
-// taskTime is how long a child may work on a chart.
-const taskTime = 8 * time.Second
-
-// lookupsTime is how long all lookups of a chart may take together: the child serves nobody else meanwhile.
-const lookupsTime = time.Minute
 
 // TaskMemory is how much memory a child may take to work on a chart, in bytes, unless Options say otherwise.
 const TaskMemory = 384 << 20
@@ -69,7 +62,7 @@ func PoolOf(own confined.Limits) *Pool {
 
 // limitsOf completes limits.
 func limitsOf(own confined.Limits) confined.Limits {
-	own.Time, own.Memory, own.Answers = cmp.Or(own.Time, taskTime), cmp.Or(own.Memory, TaskMemory), cmp.Or(own.Answers, lookupsTime)
+	own.Memory = cmp.Or(own.Memory, TaskMemory)
 	return own
 }
 

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -77,11 +76,6 @@ func TestWhoIsToBlameForTheEndOfATask(t *testing.T) {
 			assert.Equal(t, tc.err.Error(), told.Error())
 		})
 	}
-}
-
-func TestLookupsHaveATime(t *testing.T) {
-	assert.Equal(t, lookupsTime, limitsOf(confined.Limits{}).Answers, "much less than other programs have")
-	assert.Equal(t, time.Second, limitsOf(confined.Limits{Answers: time.Second}).Answers)
 }
 
 func TestAChartMakesNoMoreObjectsThanAreReadFromItsRecord(t *testing.T) {
