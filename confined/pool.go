@@ -7,7 +7,8 @@
 //
 // A package that has something to run declares a Program in a variable of its own; every executable that imports the package, a test binary too, can then be
 // a worker: it notices that while its packages are initialised, serves, and never reaches main. The parent makes a Pool of a few workers, which do one job at
-// a time. Requests, results and what a worker asks its parent go over its standard input and output as messages of encoding/gob.
+// a time. Requests, results and what a worker asks its parent go over its standard input and output as messages of encoding/gob. It promises nothing
+// to others.
 package confined
 
 import (

@@ -3,7 +3,7 @@
 
 // Package rendering runs package blueprints/render in worker processes: templates, mappings, and schemas with the patterns of users. The files of the
 // blueprint go there with each request; contents of components and kubeconfigs come from the parent, with the rights of the Installation. Callers use it as
-// they would use package render: results and errors are the same.
+// they would use package render: results and errors are the same. It promises nothing to others.
 package rendering
 
 import (
