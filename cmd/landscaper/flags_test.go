@@ -257,7 +257,7 @@ var effects = map[string]effect{
 	"artifact-max-extracted": {"3", func(p *parsed) any { return p.artifacts().MaxExtracted }, int64(3),
 		"sources/fetch: TestOpenRefusesUnsafeArchives"},
 	"render-processes": {"3", func(p *parsed) any { return p.children().Children }, 3,
-		"confined: TestHostileOwnerLeavesAChildForOthers"},
+		"confined: TestHostileOwnerHasHalfOfTheChildren"},
 	"render-process-memory": {"67108864", func(p *parsed) any { return p.children().Memory }, int64(64 << 20),
 		"confined: TestBombsEndTheirOwnJobOnly"},
 	"oci-mirror": {"a=b", func(p *parsed) any { return p.oci().Mirrors["a"] }, "b",
