@@ -25,7 +25,7 @@ import (
 // A unit is a root Installation whose deploy item makes a ConfigMap of its name on the target.
 type unit struct {
 	name string
-	// item is how: manifest, helm as a release, template as objects of a chart, or mock, which makes none.
+	// item is how: manifest, helm as a release, template as objects of a chart, or mock and container, which make none.
 	item string
 	// more are lines of the configuration of the item.
 	more string
@@ -125,6 +125,10 @@ func (w *world) deployItems(u unit, version string) string {
 		kind = v1alpha1.ManifestDeployItemType
 		config = "apiVersion: manifest.deployer.landscaper.gardener.cloud/v1alpha2\nupdateStrategy: update\n" + drift + "manifests:\n- policy: manage\n  manifest:\n" +
 			indent(object+"data: {version: "+version+", count: \"{{ .imports.count }}\"}\n", 4)
+	case "container":
+		kind = v1alpha1.ContainerDeployItemType
+		script := fmt.Sprintf(`wget -q -O /dev/null %s/%s/%s/$OPERATION && echo run >>"$STATE_PATH/runs"`, w.door.server.URL, u.name, version)
+		config = fmt.Sprintf("apiVersion: container.deployer.landscaper.gardener.cloud/v1alpha1\nimage: %s\ncommand: [sh, -ec, '%s']\n", w.image, script)
 	case "helm", "template":
 		kind = v1alpha1.HelmDeployItemType
 		files := map[string]string{
@@ -145,7 +149,7 @@ func (w *world) deployItems(u unit, version string) string {
 		timeout = "  timeout: " + u.timeout + "\n"
 	}
 	target := "  target: {import: cluster}\n"
-	if u.item == "mock" {
+	if u.item == "mock" || u.item == "container" {
 		target = ""
 	}
 	return "deployItems:\n- name: item\n  type: " + string(kind) + "\n" + target + timeout + "  config:\n    kind: ProviderConfiguration\n" + indent(config+u.more, 4)

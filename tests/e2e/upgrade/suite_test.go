@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -47,7 +46,7 @@ type (
 )
 
 // release is a program with the CRDs that belong to it.
-type release struct{ name, program, crds string }
+type release struct{ name, program, crds, source string }
 
 // releases are the one that is upgraded, and that of this checkout.
 func releases(ctx context.Context, t *testing.T) (before, now release) {
@@ -64,7 +63,8 @@ func releases(ctx context.Context, t *testing.T) (before, now release) {
 	require.NoError(t, err)
 	root, err := binaries.RepositoryRoot()
 	require.NoError(t, err)
-	return release{"the former release", program, former.CRDs()}, release{"this release", own, filepath.Join(root, "config", "crd", "bases")}
+	return release{"the former release", program, former.CRDs(), former.Source},
+		release{"this release", own, filepath.Join(root, "config", "crd", "bases"), root}
 }
 
 // world is a cluster with one release of the product, and a namespace with a landscape. It deploys to the cluster itself, as a user of its own.
@@ -72,7 +72,13 @@ type world struct {
 	*landscape.Scene
 	t        *testing.T
 	programs map[string]*rig.Program
-	flags    map[string][]string
+	// flags are those of a program of a release.
+	flags func(r release, name string) []string
+	// target is the namespace of what is deployed.
+	target string
+	// image is that of containers, and door what they ask.
+	image string
+	door  *door
 }
 
 func newWorld(t *testing.T, options platform.Options) *world {
@@ -85,7 +91,7 @@ func newWorld(t *testing.T, options platform.Options) *world {
 	l := &landscape.Landscape{Platform: p}
 	w := &world{
 		Scene: &landscape.Scene{Landscape: l, T: t, Ctx: ctx, Namespace: "shop"}, t: t,
-		programs: map[string]*rig.Program{}, flags: map[string][]string{},
+		programs: map[string]*rig.Program{}, target: deployed, flags: func(release, string) []string { return nil },
 	}
 	for _, name := range []string{w.Namespace, deployed, gates, "ls-system"} {
 		require.NoError(t, p.Apply(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
@@ -125,7 +131,7 @@ func (w *world) run(r release, names ...string) {
 		require.NoError(w.t, program.Stop(stopGrace), name)
 	}
 	for _, name := range names {
-		program, err := rig.Start(w.Cluster, r.program, name, nil, append([]string{"--log-level=info"}, w.flags[name]...)...)
+		program, err := rig.Start(w.Cluster, r.program, name, nil, append([]string{"--log-level=info"}, w.flags(r, name)...)...)
 		require.NoError(w.t, err)
 		w.t.Cleanup(func() { _ = program.Stop(stopGrace) })
 		w.programs[name] = program
@@ -141,22 +147,27 @@ func isWrite(r platform.Request) bool {
 		!strings.Contains(r.Resource, "authentication.k8s.io") && r.Resource != "leases.coordination.k8s.io"
 }
 
-// requests are what the programs, or the deployers at their target, have written since a moment.
-func (w *world) written(since time.Time, by func(user string) bool) (all []string) {
+// written tells what has been written since a moment, of what is asked for.
+func (w *world) written(since time.Time, what func(platform.Request) bool) (all []string) {
 	w.t.Helper()
 	requests, err := w.Requests(w.Ctx, since)
 	require.NoError(w.t, err)
 	for _, r := range requests {
-		if by(r.User) && isWrite(r) {
+		if isWrite(r) && what(r) {
 			all = append(all, fmt.Sprintln(r.Time.Format(time.StampMicro), r.User, r.Verb, r.Resource, r.Subresource, r.Namespace, r.Name, r.Code))
 		}
 	}
 	return all
 }
 
-func (w *world) isDeployer(user string) bool { return user == w.Deployer() }
+func (w *world) isOurs(r platform.Request) bool {
+	return w.programs[r.User] != nil || r.User == w.Deployer()
+}
 
-func (w *world) isOurs(user string) bool { return w.programs[user] != nil || w.isDeployer(user) }
+// isOnTarget reports whether a request is one of the deployers to the target.
+func (w *world) isOnTarget(r platform.Request) bool {
+	return r.User == w.Deployer() || w.isOurs(r) && r.Namespace == w.target
+}
 
 // awaitQuiet waits until nobody writes any more.
 func (w *world) awaitQuiet() {
@@ -188,13 +199,18 @@ func (w *world) jobs() map[string]string {
 func (w *world) objects() map[string]string {
 	w.t.Helper()
 	found := map[string]string{}
-	for _, all := range []client.ObjectList{&corev1.ConfigMapList{}, &corev1.SecretList{}, &batchv1.JobList{}, &appsv1.DeploymentList{}} {
-		w.each(all, deployed, func(o client.Object) {
+	for _, all := range []client.ObjectList{&corev1.ConfigMapList{}, &corev1.SecretList{}, &batchv1.JobList{}, &corev1.PersistentVolumeClaimList{}} {
+		w.each(all, w.target, func(o client.Object) {
 			if o.GetName() != "kube-root-ca.crt" && !ofHook(o.GetName()) {
 				found[fmt.Sprintf("%T %s", o, o.GetName())] = string(o.GetUID()) + " " + o.GetResourceVersion()
 			}
 		})
 	}
+	w.each(&corev1.PodList{}, w.target, func(o client.Object) {
+		if !ofHook(o.GetName()) {
+			found["Pod "+o.GetName()] = string(o.GetUID())
+		}
+	})
 	return found
 }
 
@@ -231,7 +247,7 @@ func (w *world) replace(by release, names []string, starts ...string) {
 	}
 	require.Equal(w.t, jobs, after, "%s: jobs", by.name)
 	require.Equal(w.t, objects, w.objects(), "%s: objects on the target", by.name)
-	writes := slices.DeleteFunc(w.written(begun, w.isDeployer), ofHook)
+	writes := slices.DeleteFunc(w.written(begun, w.isOnTarget), ofHook)
 	require.Empty(w.t, writes, "%s: writes to the target", by.name)
 	w.t.Logf("%s works after %s and %d writes", by.name, time.Since(begun).Round(time.Millisecond), len(w.written(begun, w.isOurs)))
 }

@@ -21,6 +21,7 @@ import (
 )
 
 func TestALandscapeIsUpgradedAndBack(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, platform.Options{})
 	before, now := releases(w.Ctx, t)
 	programs := []string{rig.Controller, rig.ManifestDeployer, rig.HelmDeployer, rig.MockDeployer}
