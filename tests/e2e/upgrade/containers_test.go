@@ -90,7 +90,7 @@ func (d *door) await(t *testing.T, who string) {
 func TestContainersAreUpgradedAndBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, platform.Options{Node: true})
-	before, now := releases(w.Ctx, t)
+	before, now := bothReleases(w.Ctx, t)
 	w.target, w.door = "containers", newDoor(t)
 	require.NoError(t, w.Apply(w.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.target}}))
 	shell, err := platform.ShellImage()

@@ -223,20 +223,20 @@ func (w *world) number(name string, value any) {
 func (w *world) gate(u unit, open string) {
 	w.t.Helper()
 	gate := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: u.name, Namespace: gates}, Data: map[string]string{"open": open}}
-	require.NoError(w.t, w.Apply(w.Ctx, gate))
+	require.NoError(w.t, w.site.Apply(w.Ctx, gate))
 }
 
 // configMap is what a unit has deployed.
 func (w *world) configMap(name string) *corev1.ConfigMap {
 	w.t.Helper()
 	found := &corev1.ConfigMap{}
-	require.NoError(w.t, w.Client().Get(w.Ctx, client.ObjectKey{Namespace: deployed, Name: name}, found))
+	require.NoError(w.t, w.site.Client().Get(w.Ctx, client.ObjectKey{Namespace: deployed, Name: name}, found))
 	return found
 }
 
 func (w *world) patch(o client.Object, patch string) {
 	w.t.Helper()
-	require.NoError(w.t, w.Client().Patch(w.Ctx, o, client.RawPatch(types.MergePatchType, []byte(patch))))
+	require.NoError(w.t, w.site.Client().Patch(w.Ctx, o, client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
 // hold keeps an object from going, and letGo lets it go.
@@ -250,7 +250,7 @@ func (w *world) letGo(name string) { w.patch(w.configMap(name), `{"metadata": {"
 func (w *world) awaitDeployed(name, version string) {
 	w.t.Helper()
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: deployed}}
-	require.NoError(w.t, w.Await(w.Ctx, object, func() bool { return object.Data["version"] == version }))
+	require.NoError(w.t, w.site.Await(w.Ctx, object, func() bool { return object.Data["version"] == version }))
 }
 
 // running waits until an Installation runs.

@@ -9,6 +9,7 @@ package upgrade
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -48,8 +49,8 @@ type (
 // release is a program with the CRDs that belong to it.
 type release struct{ name, program, crds, source string }
 
-// releases are the one that is upgraded, and that of this checkout.
-func releases(ctx context.Context, t *testing.T) (before, now release) {
+// bothReleases are the one that is upgraded, and that of this checkout.
+func bothReleases(ctx context.Context, t *testing.T) (before, now release) {
 	t.Helper()
 	const command = "./cmd/landscaper"
 	former, err := binaries.CheckOut(ctx, binaries.UpgradedFrom)
@@ -74,8 +75,11 @@ type world struct {
 	programs map[string]*rig.Program
 	// flags are those of a program of a release.
 	flags func(r release, name string) []string
-	// target is the namespace of what is deployed.
+	// site and target are the cluster and the namespace of what is deployed.
+	site   *platform.Cluster
 	target string
+	// also does what belongs to a release beside CRDs and programs.
+	also func(release)
 	// image is that of containers, and door what they ask.
 	image string
 	door  *door
@@ -91,7 +95,7 @@ func newWorld(t *testing.T, options platform.Options) *world {
 	l := &landscape.Landscape{Platform: p}
 	w := &world{
 		Scene: &landscape.Scene{Landscape: l, T: t, Ctx: ctx, Namespace: "shop"}, t: t,
-		programs: map[string]*rig.Program{}, target: deployed, flags: func(release, string) []string { return nil },
+		programs: map[string]*rig.Program{}, site: p.Cluster, target: deployed, flags: func(release, string) []string { return nil }, also: func(release) {},
 	}
 	for _, name := range []string{w.Namespace, deployed, gates, "ls-system"} {
 		require.NoError(t, p.Apply(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
@@ -139,6 +143,7 @@ func (w *world) run(r release, names ...string) {
 	for _, program := range w.programs {
 		require.NoError(w.t, program.AwaitReady(w.Ctx))
 	}
+	w.also(r)
 }
 
 // isWrite reports whether a request changes something that is kept.
@@ -147,11 +152,16 @@ func isWrite(r platform.Request) bool {
 		!strings.Contains(r.Resource, "authentication.k8s.io") && r.Resource != "leases.coordination.k8s.io"
 }
 
-// written tells what has been written since a moment, of what is asked for.
+// written tells what has been written since a moment to the landscaper cluster and to the target, of what is asked for.
 func (w *world) written(since time.Time, what func(platform.Request) bool) (all []string) {
 	w.t.Helper()
 	requests, err := w.Requests(w.Ctx, since)
 	require.NoError(w.t, err)
+	if w.site != w.Cluster {
+		inside, err := w.site.Requests(w.Ctx, since)
+		require.NoError(w.t, err)
+		requests = append(requests, inside...)
+	}
 	for _, r := range requests {
 		if isWrite(r) && what(r) {
 			all = append(all, fmt.Sprintln(r.Time.Format(time.StampMicro), r.User, r.Verb, r.Resource, r.Subresource, r.Namespace, r.Name, r.Code))
@@ -161,12 +171,12 @@ func (w *world) written(since time.Time, what func(platform.Request) bool) (all 
 }
 
 func (w *world) isOurs(r platform.Request) bool {
-	return w.programs[r.User] != nil || r.User == w.Deployer()
+	return w.programs[r.User] != nil || r.User == w.Deployer() || strings.HasPrefix(r.User, inEnvironment) || strings.HasPrefix(r.User, behindFence)
 }
 
 // isOnTarget reports whether a request is one of the deployers to the target.
 func (w *world) isOnTarget(r platform.Request) bool {
-	return r.User == w.Deployer() || w.isOurs(r) && r.Namespace == w.target
+	return r.User == w.Deployer() || r.User == behindFence+"deployer-"+environment || w.isOurs(r) && r.Namespace == w.target
 }
 
 // awaitQuiet waits until nobody writes any more.
@@ -187,7 +197,7 @@ func (w *world) jobs() map[string]string {
 	w.t.Helper()
 	found := map[string]string{}
 	for _, all := range []client.ObjectList{&v1alpha1.InstallationList{}, &v1alpha1.ExecutionList{}, &v1alpha1.DeployItemList{}} {
-		w.each(all, w.Namespace, func(o client.Object) {
+		w.each(w.Cluster, all, metav1.NamespaceAll, func(o client.Object) {
 			job := o.(interface{ Job() *v1alpha1.JobStatus }).Job()
 			found[fmt.Sprintf("%T %s", o, o.GetName())] = fmt.Sprintf("%s, finished %s, %s", job.JobID, job.JobIDFinished, job.Phase)
 		})
@@ -200,13 +210,13 @@ func (w *world) objects() map[string]string {
 	w.t.Helper()
 	found := map[string]string{}
 	for _, all := range []client.ObjectList{&corev1.ConfigMapList{}, &corev1.SecretList{}, &batchv1.JobList{}, &corev1.PersistentVolumeClaimList{}} {
-		w.each(all, w.target, func(o client.Object) {
+		w.each(w.site, all, w.target, func(o client.Object) {
 			if o.GetName() != "kube-root-ca.crt" && !ofHook(o.GetName()) {
 				found[fmt.Sprintf("%T %s", o, o.GetName())] = string(o.GetUID()) + " " + o.GetResourceVersion()
 			}
 		})
 	}
-	w.each(&corev1.PodList{}, w.target, func(o client.Object) {
+	w.each(w.site, &corev1.PodList{}, w.target, func(o client.Object) {
 		if !ofHook(o.GetName()) {
 			found["Pod "+o.GetName()] = string(o.GetUID())
 		}
@@ -217,9 +227,9 @@ func (w *world) objects() map[string]string {
 // ofHook reports whether a text is about the unit whose hook runs again.
 func ofHook(text string) bool { return strings.Contains(text, hooked.name) }
 
-func (w *world) each(all client.ObjectList, namespace string, do func(client.Object)) {
+func (w *world) each(c *platform.Cluster, all client.ObjectList, namespace string, do func(client.Object)) {
 	w.t.Helper()
-	require.NoError(w.t, w.Client().List(w.Ctx, all, client.InNamespace(namespace)))
+	require.NoError(w.t, c.Client().List(w.Ctx, all, client.InNamespace(namespace)))
 	require.NoError(w.t, apimeta.EachListItem(all, func(o runtime.Object) error {
 		do(o.(client.Object))
 		return nil
@@ -252,4 +262,10 @@ func (w *world) replace(by release, names []string, starts ...string) {
 	w.t.Logf("%s works after %s and %d writes", by.name, time.Since(begun).Round(time.Millisecond), len(w.written(begun, w.isOurs)))
 }
 
-func TestMain(m *testing.M) { os.Exit(platform.Main(m, platform.Options{})) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "3"); err != nil { // they wait much more than they compute
+		panic(err)
+	}
+	os.Exit(platform.Main(m, platform.Options{}))
+}

@@ -23,7 +23,7 @@ import (
 func TestALandscapeIsUpgradedAndBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, platform.Options{})
-	before, now := releases(w.Ctx, t)
+	before, now := bothReleases(w.Ctx, t)
 	programs := []string{rig.Controller, rig.ManifestDeployer, rig.HelmDeployer, rig.MockDeployer}
 	w.run(before, programs...)
 	w.Target("cluster")
@@ -169,7 +169,7 @@ func (w *world) requireDriftCorrected(units []unit, version string) {
 		case i%2 == 0:
 			w.patch(w.configMap(u.name), `{"data": {"version": "drifted"}}`)
 		default:
-			w.Delete(w.configMap(u.name))
+			require.NoError(w.t, w.site.Client().Delete(w.Ctx, w.configMap(u.name)))
 		}
 	}
 	for _, u := range units {
@@ -190,7 +190,7 @@ func (w *world) remove() {
 	for _, all := range []client.ObjectList{
 		&v1alpha1.InstallationList{}, &v1alpha1.ExecutionList{}, &v1alpha1.DeployItemList{}, &v1alpha1.DataObjectList{}, &v1alpha1.TargetList{}, &corev1.SecretList{},
 	} {
-		w.each(all, w.Namespace, func(o client.Object) { left = append(left, o.GetName()) })
+		w.each(w.Cluster, all, w.Namespace, func(o client.Object) { left = append(left, o.GetName()) })
 	}
 	assert.ElementsMatch(w.t, []string{"count", "text", "corrected", "large", "cluster"}, left, "beside what the user made")
 	require.Eventually(w.t, func() bool { return len(w.objects()) == 0 }, time.Minute, 100*time.Millisecond, "%v", w.objects())
