@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -122,6 +123,37 @@ func (r *Reconciler) aboutEnvironment(ctx context.Context, item *v1alpha1.Deploy
 		about += fmt.Sprintf("; to leave what was deployed annotate the Installation %s: \"true\"", v1alpha1.ForceDeleteAnnotation)
 	}
 	return about, nil
+}
+
+// servesInside reports whether an Environment has a deployer of the type of an item that is installed, or came with its agent.
+func (r *Reconciler) servesInside(ctx context.Context, item *v1alpha1.DeployItem, env *v1alpha1.Environment) (bool, error) {
+	if served, err := r.servesByAgent(ctx, item, env); served || err != nil {
+		return served, err
+	}
+	for i := range env.Status.Deployers {
+		if !env.Status.Deployers[i].Ready {
+			continue
+		}
+		registration := &v1alpha1.DeployerRegistration{}
+		err := r.Get(ctx, client.ObjectKey{Name: env.Status.Deployers[i].Name}, registration)
+		if client.IgnoreNotFound(err) != nil {
+			return false, err
+		}
+		if err == nil && slices.Contains(pair.Serves(registration), item.Spec.Type) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// servesByAgent reports whether an item is for the helm deployer of the agent: that installs the others, by the Target of the host cluster, which is for
+// it alone. It sees the namespace of its Environment only.
+func (r *Reconciler) servesByAgent(ctx context.Context, item *v1alpha1.DeployItem, env *v1alpha1.Environment) (bool, error) {
+	if item.Spec.Type != v1alpha1.HelmDeployItemType || item.Namespace != env.Status.Namespace {
+		return false, nil
+	}
+	target, err := r.targetObject(ctx, item)
+	return target != nil && metav1.HasAnnotation(target.ObjectMeta, v1alpha1.DeployerOnlyAnnotation), err
 }
 
 // connectedSince returns since when the agent of an Environment, which may be nil, is connected.

@@ -11,6 +11,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/record"
@@ -18,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/source"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
@@ -50,7 +53,7 @@ type Reconciler struct {
 	Leases string
 
 	items     kit.Consistency
-	deployers deployers
+	sightings sightings
 }
 
 // SetupWithManager registers the controller.
@@ -60,11 +63,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		For(&v1alpha1.DeployItem{}).
 		WithOptions(fair.Options(concurrency, nil))
 	if r.Leases != "" && r.PickupTimeout > 0 {
-		blder = blder.WatchesRawSource(source.Func(r.deployers.keepQueue)).
-			Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(r.deployers.laterParkedOf()), builder.WithPredicates(selectionChanged))
-		if err := r.watchLeases(mgr); err != nil {
-			return fmt.Errorf("watch the Leases of deployers: %w", err)
-		}
+		blder = blder.Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(r.sight), builder.WithPredicates(predicate.NewPredicateFuncs(r.isOfDeployer)))
 	}
 	if r.Environments {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.DeployItem{}, targetIndex, targetOf); err != nil {
@@ -78,10 +77,6 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 // Reconcile fails the job of one DeployItem when somebody interrupts it, when its type was changed, or when its time for pick-up is over, and otherwise looks
 // again at that instant. An item of another type that is to be deleted without uninstalling goes.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if r.deployers.later.Look(ctx, req, func(woken ctrl.Request) { r.deployers.queue.Add(woken) }) {
-		return ctrl.Result{}, nil
-	}
-	r.deployers.unpark(req.NamespacedName)
 	item := &v1alpha1.DeployItem{}
 	if err := r.Get(ctx, req.NamespacedName, item); err != nil {
 		r.items.Forget(req.NamespacedName)
@@ -121,11 +116,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if left := waitsSince(requested.Time, env, now).Add(r.PickupTimeout).Sub(now); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
-	switch served, err := r.isServed(ctx, item, env); {
+	switch served, again, err := r.isServed(ctx, item, env); {
 	case err != nil:
 		return ctrl.Result{}, err
 	case served:
-		return ctrl.Result{}, r.awaitDeployer(ctx, item)
+		return ctrl.Result{RequeueAfter: again}, r.awaitDeployer(ctx, item)
 	}
 	return ctrl.Result{}, r.fail(ctx, item, r.failure(ctx, item, env))
 }
@@ -142,6 +137,32 @@ func (r *Reconciler) fail(ctx context.Context, item *v1alpha1.DeployItem, failur
 	}
 	r.Recorder.AnnotatedEventf(item, notify.Once(item.Status.JobID), corev1.EventTypeWarning, failure.Reason, "%s", failure.Error())
 	return nil
+}
+
+// awaitDeployer shows once that an item waits for a deployer that is alive.
+func (r *Reconciler) awaitDeployer(ctx context.Context, item *v1alpha1.DeployItem) error {
+	if conditions.GetReason(item, meta.ReconcilingCondition) == kit.ReasonDeployerBusy {
+		return nil
+	}
+	kit.Progress(item, kit.ReasonDeployerBusy, fmt.Sprintf(
+		"a deployer for type %s is alive and has not begun this job within %s; it waits for its turn, see --concurrent of the deployer", item.Spec.Type, r.PickupTimeout))
+	err := kit.WriteItemStatus(ctx, r.Client, item, r.Now(), &r.items)
+	if apierrors.IsConflict(err) {
+		return nil // the event of what came in between follows
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// targetObject returns the Target of an item, nil without one.
+func (r *Reconciler) targetObject(ctx context.Context, item *v1alpha1.DeployItem) (*v1alpha1.Target, error) {
+	if item.Spec.Target == nil {
+		return nil, nil
+	}
+	target := &v1alpha1.Target{}
+	if err := r.Get(ctx, client.ObjectKey{Namespace: item.Namespace, Name: item.Spec.Target.Name}, target); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return target, nil
 }
 
 // failure says that nobody came, and what may be the reason. The Environment of the item may be nil.

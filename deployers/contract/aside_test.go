@@ -312,7 +312,7 @@ func TestWhatACallRecordsIsNotReadAgain(t *testing.T) {
 }
 
 func TestNothingIsKeptOfAnItemThatIsGone(t *testing.T) {
-	r := newReconciler(nil, nil, &scripted{}, Options{MaxWaiting: 1, Hooks: Hooks{HookBeforeAbort: {nil}}})
+	r := newReconciler(nil, nil, &scripted{}, Options{MaxWaiting: 1})
 	item := &v1alpha1.DeployItem{}
 	item.Namespace, item.Name = "n", "item"
 	job := r.jobs.Claim(item, time.Now(), jobs.PlanOf(item, &runtime.RawExtension{Raw: []byte(planned)}))
@@ -326,12 +326,10 @@ func TestNothingIsKeptOfAnItemThatIsGone(t *testing.T) {
 	close(release)
 	require.Eventually(t, func() bool { return !r.asides.IsBusy(job.Key) }, patience, time.Millisecond)
 	r.repeater.turns.take(item)
-	r.jobs.Interrupt(job)
 	(&itemHandler{reconciler: r}).Delete(t.Context(), event.DeleteEvent{Object: item}, nil)
 	_, isAnswered := r.asides.Take(job)
 	r.jobs.Void(item).TakeBack(item)
 	assert.False(t, isAnswered)
-	assert.False(t, r.jobs.IsInterrupted(job.Key))
 	assert.Empty(t, r.repeater.turns.after)
 	assert.Equal(t, planned, recorded(item), "nothing is known of what was there before the plan")
 }

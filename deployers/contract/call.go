@@ -34,7 +34,7 @@ type caller struct {
 	asides   *asides.Asides[*scope]
 	watches  *watches.Watches
 	writes   *writes.Writer
-	hooks    *hookRunner
+	hooks    hooks
 	drift    *driftdesk.Desk
 }
 
@@ -111,7 +111,7 @@ func (r *caller) perform(ctx context.Context, s *scope, c *asides.Call[*scope]) 
 	if err := s.item.Undecoded.Err(); err != nil && !s.deleting() {
 		return Outcome{}, kit.Stall(operationReconcile, "Unreadable", "%w", err)
 	}
-	held, err := r.hooks.prepare(ctx, s)
+	held, err := r.hooks.beforeReconcile(ctx, s)
 	if err != nil || held != "" {
 		return Outcome{Waiting: held}, err
 	}

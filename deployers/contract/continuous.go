@@ -51,6 +51,7 @@ func decodeField(config *runtime.RawExtension, name string, fields any) error {
 
 // clock starts jobs of the items of a ContinuousReconciler.
 type clock struct {
+	NoHooks
 	// deployer is nil where it is no such one.
 	deployer ContinuousReconciler
 	rhythm   rhythm.Rhythm
@@ -69,9 +70,8 @@ func (c *clock) spec(item *v1alpha1.DeployItem) (*managedresource.ContinuousReco
 	return c.deployer.ContinuousReconcile(item)
 }
 
-// start is the hook that lets the clock start jobs. Of a job that is due it names the instant after it, for the case that it is skipped.
-func (c *clock) start(_ context.Context, call HookCall) (*HookResult, error) {
-	item := call.DeployItem
+// ShouldReconcile lets the clock start jobs. Of a job that is due it names the instant after it, for the case that it is skipped.
+func (c *clock) ShouldReconcile(_ context.Context, item *v1alpha1.DeployItem) (*HookResult, error) {
 	spec, err := c.spec(item)
 	if err != nil || spec == nil || !isActive(item) {
 		return nil, nil // the job of the configuration has failed with the error

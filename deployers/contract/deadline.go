@@ -125,9 +125,6 @@ func (r *reporter) idleUntilDue(ctx context.Context, s *scope) error {
 		return nil
 	}
 	var due bool
-	if s.hookErr != nil {
-		s.job.Hold() // its error is that of the job
-	}
 	if s.news, due = s.job.Due(time.Now()); due {
 		return nil
 	}

@@ -4,7 +4,6 @@
 package contract
 
 import (
-	"context"
 	"errors"
 	"net/url"
 	"syscall"
@@ -86,8 +85,7 @@ func TestAFinalizerThatIsRefusedKeepsNothingElseFromTheItem(t *testing.T) {
 	d.strip()
 	d.refuse(errDenied)
 	isReached := false
-	d.r.repeater.isHooked = true
-	d.r.hooks.hooks[HookShouldReconcile] = append(d.r.hooks.hooks[HookShouldReconcile], func(context.Context, HookCall) (*HookResult, error) {
+	d.hook(func() (*HookResult, error) {
 		isReached = true
 		return nil, nil
 	})

@@ -16,12 +16,25 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
+// asked is a hook that answers whether an item gets a job of its own.
+type asked struct {
+	NoHooks
+	answer func() (*HookResult, error)
+}
+
+func (a asked) ShouldReconcile(context.Context, *v1alpha1.DeployItem) (*HookResult, error) {
+	return a.answer()
+}
+
+// hook adds such a hook.
+func (d *desk) hook(answer func() (*HookResult, error)) {
+	d.r.repeater.isHooked = true
+	d.r.repeater.hooks = append(d.r.repeater.hooks, asked{answer: answer})
+}
+
 // repeats makes a hook ask for a job whenever the item has none.
 func (d *desk) repeats() {
-	d.r.repeater.isHooked = true
-	d.r.hooks.hooks[HookShouldReconcile] = append(d.r.hooks.hooks[HookShouldReconcile], func(context.Context, HookCall) (*HookResult, error) {
-		return &HookResult{}, nil
-	})
+	d.hook(func() (*HookResult, error) { return &HookResult{}, nil })
 }
 
 // TestWhatAnInterruptMeansToADeployer has an interrupt on an idle item. The controller ends jobs by it and takes it off; a deployer begins no job of the

@@ -24,7 +24,7 @@ func TestAnItemWhoseJobIsLostIsLookedAtOnceMore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			running := &jobs.Jobs{Released: func(*jobs.Job) {}}
-			r := &reconciler{jobs: running, hooks: &hookRunner{jobs: running}}
+			r := &reconciler{jobs: running}
 			item := &v1alpha1.DeployItem{}
 			item.Namespace, item.Name = "ns", "item"
 			s := &scope{item: item, job: running.Claim(item, time.Now(), jobs.Plan{})}

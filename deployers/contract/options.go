@@ -59,7 +59,7 @@ type Options struct {
 	UnopenedTargets bool
 	// SkipPullSecrets leaves PullSecrets and OCMConfig of Item.Context empty, for deployers that contact no registry. It saves their reads.
 	SkipPullSecrets bool
-	// Hooks run at points of the work on every item, after those of the Deployer. Optional.
+	// Hooks take part in the work on every item, after those of the Deployer. Optional.
 	Hooks Hooks
 	// JitterPercentage, from 0 to 99, is by how much an interval after which the clock starts a job of an item may become longer, so that
 	// items of one interval do not all come at the same instant.
@@ -91,9 +91,6 @@ func (o *Options) complete() error {
 	o.MinRetryDelay = cmp.Or(o.MinRetryDelay, DefaultMinRetryDelay)
 	o.MaxRetryDelay = max(cmp.Or(o.MaxRetryDelay, DefaultMaxRetryDelay), o.MinRetryDelay)
 	o.MinContinuousInterval = cmp.Or(o.MinContinuousInterval, DefaultMinContinuousInterval)
-	if err := o.Hooks.validate(); err != nil {
-		return fmt.Errorf("Options.Hooks: %w", err)
-	}
 	for i, selector := range o.TargetSelectors {
 		for _, requirement := range slices.Concat(selector.Annotations, selector.Labels) {
 			if !liveness.IsOperator(requirement.Operator) {

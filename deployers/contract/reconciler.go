@@ -6,6 +6,7 @@ package contract
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -53,7 +54,7 @@ type reconciler struct {
 	asides    *asides.Asides[*scope]
 	sites     *sites.Sites
 	writes    *writes.Writer
-	hooks     *hookRunner
+	hooks     hooks
 	selection *selection
 	repeater  *repeater
 	starter   *starter
@@ -73,8 +74,6 @@ type scope struct {
 	job  *jobs.Job
 	// own says that the job begins without one of an Execution: the test annotation or the clock asked for it.
 	own bool
-	// hookErr is what hooks said before the job was known.
-	hookErr error
 	// opened is the target of the item, nil before it was opened.
 	opened *target.Cluster
 	// news is what has changed since the last call.
@@ -109,18 +108,16 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 	planner, _ := deployer.(Planner)
 	typed, _ := deployer.(Typed)
 	keeper, _ := deployer.(SiteKeeper)
-	all := hooksOf(deployer).add(options.Hooks)
-	r.jobs = &jobs.Jobs{Queue: r.enqueue, Released: func(j *jobs.Job) { r.watches.Release(j) }, NotesInterrupted: len(all[HookBeforeAbort]) > 0}
+	r.hooks = hooksOf(deployer, r.options)
+	r.jobs = &jobs.Jobs{Queue: r.enqueue, Released: func(j *jobs.Job) { r.watches.Release(j) }}
 	r.vigils = &vigils{watches: r.watches, queue: r.enqueue, of: map[types.NamespacedName]*vigil{}}
 	r.asides = asides.New[*scope](options.MaxWaiting, r.enqueue)
-	r.hooks = &hookRunner{client: c, recorder: options.Recorder, jobs: r.jobs, hooks: all}
-	r.selection = &selection{client: c, live: live, deployer: deployer.Name(), options: r.options, jobs: r.jobs, hooks: r.hooks}
+	r.selection = &selection{client: c, live: live, deployer: deployer.Name(), options: r.options, jobs: r.jobs}
 	clock := newClock(deployer, r.options)
 	r.repeater = &repeater{
-		live: live, clock: clock, sources: options.Sources, hooks: r.hooks, isHooked: len(all[HookShouldReconcile]) > 0,
+		live: live, clock: clock, sources: options.Sources, hooks: append(slices.Clone(r.hooks), clock), isHooked: len(r.hooks) > 0,
 		held: &owners.Held{Watches: r.watches, Queue: r.enqueue},
 	}
-	all[HookShouldReconcile] = append(all[HookShouldReconcile], clock.start, options.Sources.rollForward)
 	targets := &targets{client: c, live: live, options: r.options, sites: r.sites, planner: planner}
 	r.starter = &starter{
 		live: live, options: r.options, deployer: deployer.Name(), itemType: deployer.Type(), planner: planner, typed: typed, targets: targets, jobs: r.jobs, writes: r.writes,
@@ -136,25 +133,23 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 		exports: &exports.Publisher{Client: c, Live: live}, presence: &presence.Looker{Clients: options.Clients, Client: c, Live: live},
 	}
 	r.steps = []kit.Step[*scope]{
-		r.hooks.step(HookStart),      // hooks.go
 		r.selection.checkResponsible, // responsibility.go  type, target and selectors → go on or leave it to another deployer
-		r.hooks.step(HookAfterResponsibilityCheck),
-		r.keepFinalizer,             // finalizer.go       idle item that has lost it → finalizer back
-		r.starter.takeTestRequest,   // claim.go           test annotation → a new job
-		r.vigils.resume,             // deadline.go        what held a failed uninstall is gone → a new job
-		r.showDrift,                 // drift.go           what was found on the target → condition Drifted
-		r.repeater.repeat,           // repeat.go          nothing to do, hooks, clock, sources → a new job, or wait for the clock
-		r.starter.skipUninstall,     // claim.go           delete-without-uninstall → finalizer off
-		r.starter.refuseOtherType,   // othertype.go        last job of another type → failed
-		r.starter.pickUp,            // claim.go           new job → one status write
-		r.starter.forgetTestRequest, // claim.go           job that it asked for → test annotation off
-		r.caller.takeAnswer,         // call.go            call that has gone on without a worker → its answer
-		r.reporter.expire,           // deadline.go        time is up → failed with the root cause
-		r.reporter.idleUntilDue,     // deadline.go        nothing has changed for a waiting job → wait on
-		r.reporter.protect,          // finalizer.go       item without finalizer → finalizer on
-		r.caller.call,               // call.go            target, context → Ensure or Delete
-		r.reporter.leaveGone,        // targetgone.go      cluster gone → wait for it, or finalizer off
-		r.reporter.report,           // report.go          outcome → exports, one status write, next wake-up
+		r.keepFinalizer,              // finalizer.go       idle item that has lost it → finalizer back
+		r.starter.takeTestRequest,    // claim.go           test annotation → a new job
+		r.vigils.resume,              // deadline.go        what held a failed uninstall is gone → a new job
+		r.showDrift,                  // drift.go           what was found on the target → condition Drifted
+		r.repeater.repeat,            // repeat.go          nothing to do, hooks, clock, sources → a new job, or wait for the clock
+		r.starter.skipUninstall,      // claim.go           delete-without-uninstall → finalizer off
+		r.starter.refuseOtherType,    // othertype.go        last job of another type → failed
+		r.starter.pickUp,             // claim.go           new job → one status write
+		r.starter.forgetTestRequest,  // claim.go           job that it asked for → test annotation off
+		r.caller.takeAnswer,          // call.go            call that has gone on without a worker → its answer
+		r.reporter.expire,            // deadline.go        time is up → failed with the root cause
+		r.reporter.idleUntilDue,      // deadline.go        nothing has changed for a waiting job → wait on
+		r.reporter.protect,           // finalizer.go       item without finalizer → finalizer on
+		r.caller.call,                // call.go            target, context → Ensure or Delete
+		r.reporter.leaveGone,         // targetgone.go      cluster gone → wait for it, or finalizer off
+		r.reporter.report,            // report.go          outcome → exports, one status write, next wake-up
 	}
 	return r
 }
@@ -179,15 +174,11 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil // the end of the call brings the item back
 	}
 	if !r.concerns(item) {
-		r.hooks.beforeAbort(ctx, &scope{item: item})
 		r.jobs.Forget(request.NamespacedName)
 		r.asides.Forget(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	s := &scope{item: item, maxTimeout: r.options.MaxTimeout}
-	if !r.hooks.beforeAbort(ctx, s) {
-		return ctrl.Result{RequeueAfter: s.hookRequeue}, nil
-	}
 	return r.result(ctx, s, r.pass(ctx, s))
 }
 
@@ -197,7 +188,6 @@ func (r *reconciler) forget(ctx context.Context, key types.NamespacedName) {
 	kit.ForgetDurations(ctx, r.options.Metrics, &v1alpha1.DeployItem{}, key) // after the job, whose calls are not measured any more
 	r.asides.Forget(key)
 	r.jobs.Drop(key)
-	r.jobs.TakeInterrupted(key)
 	r.repeater.forget(key)
 	r.vigils.end(key)
 	r.restored.Reset(key.String())
@@ -216,7 +206,7 @@ func (r *reconciler) pass(ctx context.Context, s *scope) (err error) {
 	}()
 	err = kit.Run(ctx, s, r.steps)
 	if complete = err == nil; complete {
-		r.hooks.atEnd(ctx, s)
+		r.hooks.afterReconcile(ctx, s)
 	}
 	return err
 }
@@ -225,7 +215,6 @@ func (r *reconciler) pass(ctx context.Context, s *scope) (err error) {
 func (r *reconciler) result(ctx context.Context, s *scope, err error) (ctrl.Result, error) {
 	switch {
 	case errors.Is(err, writes.ErrLost):
-		r.hooks.abort(ctx, s)
 		return r.lost(s), nil
 	case apierrors.IsNotFound(err) && s.job == nil:
 		return ctrl.Result{}, nil

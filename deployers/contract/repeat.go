@@ -24,7 +24,7 @@ type repeater struct {
 	live    client.Reader
 	clock   *clock
 	sources *SourceWatch
-	hooks   *hookRunner
+	hooks   hooks
 	// isHooked says that hooks of others may give items jobs.
 	isHooked bool
 	turns    turns
@@ -49,18 +49,15 @@ func (r *repeater) repeat(ctx context.Context, s *scope) error {
 		r.held.Release(s.key())
 		return nil
 	}
-	if s.hookErr != nil {
-		return s.hookErr
-	}
 	if !items.MayRepeat(s.item) {
 		return kit.ErrStop
 	}
-	answer, err := r.hooks.run(ctx, s, HookShouldReconcile)
-	if err != nil {
-		return err
+	begins, err := r.hooks.shouldReconcile(ctx, s)
+	if err == nil && !begins {
+		begins, err = r.sources.hasNews(ctx, s.item)
 	}
-	if answer == nil || answer.AbortReconcile {
-		return kit.ErrStop
+	if err != nil || !begins {
+		return stopAfter(err)
 	}
 	if !r.turns.take(s.item) {
 		s.hookRequeue = time.Millisecond

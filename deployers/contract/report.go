@@ -119,8 +119,6 @@ func (s *scope) success() string {
 
 // letGo removes the finalizer after everything is uninstalled.
 func (r *reporter) letGo(ctx context.Context, s *scope) error {
-	s.job.Close(true)
-	defer s.job.Close(false)
 	err := r.writes.Fenced(ctx, &s.item, s.job, func(item *v1alpha1.DeployItem) error { return r.writes.Release(ctx, item) })
 	if err == nil {
 		s.log(ctx, "Deleted", "")
@@ -162,8 +160,6 @@ func (r *reporter) fail(ctx context.Context, s *scope, failure *kit.Failure) err
 func (r *reporter) finish(ctx context.Context, s *scope, end func(*v1alpha1.DeployItem, time.Time)) error {
 	now := time.Now()
 	records := s.records()
-	s.job.Close(true)
-	defer s.job.Close(false)
 	err := r.writes.Fenced(ctx, &s.item, s.job, func(item *v1alpha1.DeployItem) error {
 		ended := records
 		if r.planner != nil && ended.ProviderStatus != nil {

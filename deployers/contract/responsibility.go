@@ -23,22 +23,13 @@ type selection struct {
 	deployer string
 	options  *Options
 	jobs     *jobs.Jobs
-	hooks    *hookRunner
 }
 
-// checkResponsible leaves items to other deployers of the same type whose targets this one does not select, and those that hooks do not want.
+// checkResponsible leaves items to other deployers of the same type whose targets this one does not select.
 func (r *selection) checkResponsible(ctx context.Context, s *scope) error {
 	responsible, err := r.selects(ctx, s.item)
-	if err != nil {
+	if err != nil || responsible {
 		return err
-	}
-	if responsible && s.hookErr == nil {
-		answer, err := r.hooks.run(ctx, s, HookDuringResponsibilityCheck)
-		s.hookErr = err
-		responsible = answer == nil || !answer.AbortReconcile
-	}
-	if responsible {
-		return nil
 	}
 	r.jobs.Forget(s.key())
 	return kit.ErrStop

@@ -34,9 +34,6 @@ func Serve(mgr ctrl.Manager, deployer Deployer, options Options) error {
 	if err := options.complete(); err != nil {
 		return fmt.Errorf("serve %s: %w", deployer.Name(), err)
 	}
-	if err := hooksOf(deployer).validate(); err != nil {
-		return fmt.Errorf("serve %s: %w", deployer.Name(), err)
-	}
 	if options.Recorder == nil {
 		//lint:ignore SA1019 the recorders of Flux, which take its place, have this interface
 		options.Recorder = mgr.GetEventRecorderFor(deployer.Name())
@@ -253,7 +250,7 @@ func (r *reconciler) seen(obj client.Object) bool {
 		return true
 	}
 	r.sites.Forget(key)
-	return r.jobs.Of(key) != nil || r.jobs.IsInterrupted(key)
+	return r.jobs.Of(key) != nil
 }
 
 // CacheOptions says what the cache of a deployer for one item type holds: the DeployItems of that type only, selected by the API

@@ -63,15 +63,6 @@ func isSameArtifact(a, b v1alpha1.SourceStatus) bool {
 	return a.Kind == b.Kind && a.Namespace == b.Namespace && a.Name == b.Name && a.Revision == b.Revision && a.Digest == b.Digest
 }
 
-// rollForward is the hook that lets sources start jobs.
-func (w *SourceWatch) rollForward(ctx context.Context, call HookCall) (*HookResult, error) {
-	isNew, err := w.hasNews(ctx, call.DeployItem)
-	if err != nil || !isNew {
-		return nil, err
-	}
-	return &HookResult{}, nil
-}
-
 // note writes into the status what a job that begins finds offered, so that a job that fails before it comes to its sources is not
 // followed by another one for the same. The deployer makes it what the job has used.
 func (w *SourceWatch) note(ctx context.Context, item *v1alpha1.DeployItem) error {

@@ -50,8 +50,6 @@ type Job struct {
 	woken bool
 	news  watches.News
 	ended bool
-	// closing says that this process itself is about to write the end of the job.
-	closing bool
 
 	// The rest is only used by the worker that holds the item.
 	called bool
@@ -102,19 +100,6 @@ func (j *Job) Hold() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.called = false
-}
-
-// Close notes whether this process is about to write the end of the job.
-func (j *Job) Close(closing bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.closing = closing
-}
-
-func (j *Job) isClosing() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.closing
 }
 
 // Due reports whether the deployer has something to do, and takes the wake-up with its news.
@@ -177,15 +162,11 @@ type Jobs struct {
 	// Released is called when a job has ended, Queue to bring an item to a worker; both with the lock not held.
 	Released func(*Job)
 	Queue    func(types.NamespacedName)
-	// NotesInterrupted says that somebody asks TakeInterrupted.
-	NotesInterrupted bool
 
 	mu      sync.Mutex
 	running map[types.NamespacedName]*Job
 	// ended are the plans of jobs that were ended by somebody else.
 	ended map[types.NamespacedName]endedPlan
-	// interrupted are the items whose job somebody else has ended, until TakeInterrupted; only with NotesInterrupted.
-	interrupted map[types.NamespacedName]struct{}
 }
 
 // Claim returns the running job of an item, or a new one when it is not known yet. A job of the item that is over ends.
@@ -232,41 +213,8 @@ func (js *Jobs) End(ended *Job) {
 // Observe stops the job of an item that an event shows to be over.
 func (js *Jobs) Observe(item *v1alpha1.DeployItem) {
 	if known := js.Of(client.ObjectKeyFromObject(item)); known != nil && known.IsOverIn(item) {
-		if !known.isClosing() {
-			js.Interrupt(known)
-		}
 		js.End(known)
 	}
-}
-
-// Interrupt notes that somebody else has ended a job.
-func (js *Jobs) Interrupt(ended *Job) {
-	if !js.NotesInterrupted {
-		return
-	}
-	js.mu.Lock()
-	defer js.mu.Unlock()
-	if js.interrupted == nil {
-		js.interrupted = map[types.NamespacedName]struct{}{}
-	}
-	js.interrupted[ended.Key] = struct{}{}
-}
-
-// TakeInterrupted reports whether somebody else has ended the job of an item, once.
-func (js *Jobs) TakeInterrupted(key types.NamespacedName) bool {
-	js.mu.Lock()
-	defer js.mu.Unlock()
-	_, noted := js.interrupted[key]
-	delete(js.interrupted, key)
-	return noted
-}
-
-// IsInterrupted reports whether TakeInterrupted will.
-func (js *Jobs) IsInterrupted(key types.NamespacedName) bool {
-	js.mu.Lock()
-	defer js.mu.Unlock()
-	_, noted := js.interrupted[key]
-	return noted
 }
 
 // Forget stops whatever runs for an item that is gone.

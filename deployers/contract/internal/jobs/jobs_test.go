@@ -27,7 +27,7 @@ func TestLateEventsDoNotInterruptANewJob(t *testing.T) {
 
 // running returns an item with a job, which is running.
 func running() (*Jobs, *v1alpha1.DeployItem, *Job) {
-	jobs := &Jobs{Released: func(*Job) {}, Queue: func(types.NamespacedName) {}, NotesInterrupted: true}
+	jobs := &Jobs{Released: func(*Job) {}, Queue: func(types.NamespacedName) {}}
 	item := &v1alpha1.DeployItem{}
 	item.Namespace, item.Name, item.UID, item.ResourceVersion, item.Status.JobID = "ns", "item", "uid", "1", "1"
 	return jobs, item, jobs.Claim(item, time.Unix(1000, 0), Plan{})
@@ -87,28 +87,24 @@ func TestAWakeUpBringsTheItemToAWorker(t *testing.T) {
 
 func TestWhoHasEndedAJob(t *testing.T) {
 	for name, tc := range map[string]struct {
-		change        func(item *v1alpha1.DeployItem, job *Job)
-		ends, byOther bool
+		change func(item *v1alpha1.DeployItem)
+		ends   bool
 	}{
-		"it goes on":         {change: func(item *v1alpha1.DeployItem, _ *Job) { item.ResourceVersion = "2" }},
-		"somebody else":      {change: func(item *v1alpha1.DeployItem, _ *Job) { item.Status.JobIDFinished = "1" }, ends: true, byOther: true},
-		"a newer job":        {change: func(item *v1alpha1.DeployItem, _ *Job) { item.Status.JobID = "2" }, ends: true, byOther: true},
-		"this process":       {change: func(item *v1alpha1.DeployItem, job *Job) { item.Status.JobIDFinished = "1"; job.Close(true) }, ends: true},
-		"the item made anew": {change: func(item *v1alpha1.DeployItem, _ *Job) { item.UID = "other" }, ends: true, byOther: true},
+		"it goes on":         {change: func(item *v1alpha1.DeployItem) { item.ResourceVersion = "2" }},
+		"somebody else":      {change: func(item *v1alpha1.DeployItem) { item.Status.JobIDFinished = "1" }, ends: true},
+		"a newer job":        {change: func(item *v1alpha1.DeployItem) { item.Status.JobID = "2" }, ends: true},
+		"the item made anew": {change: func(item *v1alpha1.DeployItem) { item.UID = "other" }, ends: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			jobs, item, job := running()
 			ctx, cancel := job.Run(t.Context())
 			defer cancel(nil)
-			tc.change(item, job)
+			tc.change(item)
 			jobs.Observe(item)
 			assert.Equal(t, tc.ends, job.HasEnded())
 			if tc.ends {
 				require.ErrorIs(t, context.Cause(ctx), ErrInterrupted)
 			}
-			assert.Equal(t, tc.byOther, jobs.IsInterrupted(job.Key))
-			assert.Equal(t, tc.byOther, jobs.TakeInterrupted(job.Key))
-			assert.False(t, jobs.TakeInterrupted(job.Key), "it is told once")
 		})
 	}
 }

@@ -1,0 +1,132 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package liveness lets deployers say by a Lease that they are alive, and which DeployItems they carry out.
+package liveness
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/lease"
+)
+
+// DefaultInterval is the time between two renewals. A Lease outlives three of them.
+const DefaultInterval = 20 * time.Second
+
+// Claim says which DeployItems a deployer carries out.
+type Claim struct {
+	// Deployer is its name, and Identity what it writes into the status of DeployItems.
+	Deployer string `json:"deployer"`
+	Identity string `json:"identity"`
+	// Types are the types of DeployItems.
+	Types []string `json:"types"`
+	// TargetSelectors select the Targets of its DeployItems; none selects all.
+	TargetSelectors []v1alpha1.TargetSelector `json:"targetSelectors,omitempty"`
+	// TargetsOnly leaves DeployItems without Target to others.
+	TargetsOnly bool `json:"targetsOnly,omitempty"`
+	// Namespaces are those that it watches; none means all.
+	Namespaces []string `json:"namespaces,omitempty"`
+	// LabelSelector selects DeployItems by their labels; empty selects all.
+	LabelSelector string `json:"labelSelector,omitempty"`
+}
+
+// ClaimOf returns what a Lease says, and an error where that cannot be read.
+func ClaimOf(lease *coordinationv1.Lease) (claim Claim, err error) {
+	if err = json.Unmarshal([]byte(lease.Annotations[v1alpha1.DeployerServesAnnotation]), &claim); err != nil {
+		err = fmt.Errorf("annotation %s of Lease %s/%s is not a JSON object with types; let its deployer write it: %w",
+			v1alpha1.DeployerServesAnnotation, lease.Namespace, lease.Name, err)
+	}
+	return claim, err
+}
+
+// Serves reports whether the deployer carries out an item. Its Target is nil where it names none, or one that does not exist.
+func (c *Claim) Serves(item *v1alpha1.DeployItem, target *v1alpha1.Target) bool {
+	selector, err := labels.Parse(c.LabelSelector)
+	switch {
+	case err != nil, !selector.Matches(labels.Set(item.Labels)), !slices.Contains(c.Types, item.Spec.Type),
+		len(c.Namespaces) > 0 && !slices.Contains(c.Namespaces, item.Namespace):
+		return false
+	case item.Spec.Target == nil:
+		return !c.TargetsOnly
+	}
+	return len(c.TargetSelectors) == 0 || target != nil && Selected(c.TargetSelectors, target)
+}
+
+// Options of a Holder.
+type Options struct {
+	// Namespace of the Lease in the landscaper cluster: that of the controller, or it does not count. Required.
+	Namespace string
+	// Namespaces are those that the deployer watches; none means all.
+	Namespaces []string
+	// LabelSelector selects the DeployItems that the deployer watches; empty selects all.
+	LabelSelector string
+	// Interval is the time between two renewals; 0 means 20 s.
+	Interval time.Duration
+}
+
+// Holder renews the Lease of one deployer.
+type Holder struct {
+	keeper   lease.Keeper
+	interval time.Duration
+}
+
+// New returns the Holder of a deployer. Config leads to the landscaper cluster. Deployers that carry out other DeployItems have Leases of their own, also
+// with one identity; Pods of the same deployer share theirs.
+func New(config *rest.Config, options Options, claim Claim) (*Holder, error) {
+	if options.Namespace == "" {
+		return nil, errors.New("the Lease of the deployer has no namespace; set Options.Liveness.Namespace")
+	}
+	claim.Namespaces, claim.LabelSelector = options.Namespaces, options.LabelSelector
+	serves, err := json.Marshal(claim)
+	if err != nil {
+		return nil, fmt.Errorf("write what the deployer carries out: %w", err)
+	}
+	client, err := coordinationclient.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the landscaper cluster: %w", err)
+	}
+	interval := cmp.Or(options.Interval, DefaultInterval)
+	seconds, sum := max(int32((3*interval).Seconds()), 1), sha256.Sum256(serves)
+	fill := func(of *coordinationv1.Lease) {
+		now := metav1.NowMicro()
+		of.Spec.HolderIdentity, of.Spec.LeaseDurationSeconds, of.Spec.RenewTime = &claim.Identity, &seconds, &now
+		metav1.SetMetaDataLabel(&of.ObjectMeta, v1alpha1.DeployerLeaseLabel, "true")
+		metav1.SetMetaDataAnnotation(&of.ObjectMeta, v1alpha1.DeployerServesAnnotation, string(serves))
+	}
+	name := fmt.Sprintf("%s%x", v1alpha1.DeployerLeasePrefix, sum[:8])
+	return &Holder{interval: interval, keeper: lease.Keeper{Leases: client.Leases(options.Namespace), Name: name, Fill: fill}}, nil
+}
+
+// Run renews the Lease until ctx ends, and logs the first of several failures. It always returns nil: a deployer works without its Lease, too.
+func (h *Holder) Run(ctx context.Context) error {
+	for told := false; ; {
+		renewing, cancel := context.WithTimeout(ctx, h.interval)
+		err := h.keeper.Renew(renewing)
+		cancel()
+		if err != nil && !told {
+			ctrl.Log.WithName("liveness").Info("the deployer cannot renew its Lease: DeployItems that wait for it fail after the pickup timeout; "+
+				"let it get, create and update Leases in this namespace", "lease", h.keeper.Name, "problem", err.Error())
+		}
+		told = err != nil
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(h.interval):
+		}
+	}
+}
