@@ -4,11 +4,17 @@
 package upgrade
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +25,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
@@ -33,8 +40,10 @@ type unit struct {
 	timeout string
 	// nested has the item in a sub-installation, whose export another one deploys.
 	nested bool
-	// number is the DataObject that the import of the Installation comes from, an integer; empty is "count".
+	// number is the object that the import of the Installation comes from, an integer; empty is the DataObject "count".
 	number string
+	// from is where the blueprint is: inline, or in a Flux source or a component, which has the chart, too.
+	from string
 	// specOnly says that no job begins when the content of an import changes.
 	specOnly bool
 	// chart are templates of the chart beside the ConfigMap.
@@ -65,7 +74,14 @@ var atRest = []unit{
 	{name: "mock", item: "mock"},
 	{name: "nested", item: "manifest", nested: true},
 	{name: "nested-helm", item: "helm", nested: true},
+	{name: "configmap", item: "manifest", number: inConfigMap},
+	{name: "secret", item: "mock", number: inSecret},
+	{name: "source", item: "manifest", from: "source"},
+	{name: "component", item: "helm", from: "component"},
 }
+
+// inConfigMap and inSecret are imports from objects of the user.
+const inConfigMap, inSecret = "ConfigMap", "Secret"
 
 // runs are in the middle of their jobs, which wait for the gates of their names.
 var runs = []unit{
@@ -140,8 +156,13 @@ func (w *world) deployItems(u unit, version string) string {
 		}
 		archive, err := servers.PackageChart(servers.Files(files))
 		require.NoError(w.t, err)
-		config = fmt.Sprintf("apiVersion: helm.deployer.landscaper.gardener.cloud/v1alpha1\n%sname: %s\nnamespace: %s\nhelmDeployment: %t\nchart: {archive: {raw: %s}}\n",
-			drift, u.name, deployed, u.item == "helm", base64.StdEncoding.EncodeToString(archive)) +
+		chart := "archive: {raw: " + base64.StdEncoding.EncodeToString(archive) + "}"
+		if u.from == "component" {
+			w.publish(version, archive)
+			chart = "resourceRef: {{ getResourceKey `cd://resources/chart` }}"
+		}
+		config = fmt.Sprintf("apiVersion: helm.deployer.landscaper.gardener.cloud/v1alpha1\n%sname: %s\nnamespace: %s\nhelmDeployment: %t\nchart: {%s}\n",
+			drift, u.name, deployed, u.item == "helm", chart) +
 			"values: {version: " + version + ", count: {{ .imports.count }}}\n"
 	}
 	timeout := ""
@@ -173,20 +194,81 @@ func (w *world) put(u unit, version string) {
 	if u.nested {
 		blueprint = w.nested(u, version, blueprint, imports, exports, given)
 	}
-	number := u.number
-	if number == "" {
-		number = "count"
-	}
+	spec := w.find(u, version, landscape.Blueprint(blueprint))
+	spec["imports"] = object{"data": list{w.importOf(u.number)}, "targets": given["targets"]}
+	spec["exports"] = object{"data": list{object{"name": "version", "dataRef": "version-of-" + u.name}}}
 	w.Put("Installation", u.name, object{
 		"metadata": object{"annotations": object{
 			v1alpha1.ReconcileIfChangedAnnotation: "true", v1alpha1.ReconcileIfImportsChangedAnnotation: strconv.FormatBool(!u.specOnly),
 		}},
-		"spec": object{
-			"blueprint": object{"inline": object{"filesystem": object{"blueprint.yaml": landscape.Blueprint(blueprint)}}},
-			"imports":   object{"data": list{object{"name": "count", "dataRef": number}}, "targets": given["targets"]},
-			"exports":   object{"data": list{object{"name": "version", "dataRef": "version-of-" + u.name}}},
-		},
+		"spec": spec,
 	})
+}
+
+// importOf connects the import with an object.
+func (w *world) importOf(number string) object {
+	in := object{"name": "numbers", "key": "count"}
+	switch number {
+	case "":
+		return object{"name": "count", "dataRef": "count"}
+	case inConfigMap:
+		return object{"name": "count", "configMapRef": in}
+	case inSecret:
+		return object{"name": "count", "secretRef": in}
+	}
+	return object{"name": "count", "dataRef": number}
+}
+
+// find puts a blueprint where a unit has it, and returns a spec that leads there.
+func (w *world) find(u unit, version, blueprint string) object {
+	w.t.Helper()
+	switch u.from {
+	case "source":
+		_, err := w.Registry.PushFluxArtifact(w.Ctx, u.name, "latest", servers.Files(map[string]string{"blueprint.yaml": blueprint}))
+		require.NoError(w.t, err)
+		source := &sourcev1.OCIRepository{ObjectMeta: w.Named(u.name), Spec: sourcev1.OCIRepositorySpec{
+			URL: w.Registry.URL(u.name), Insecure: true, Interval: metav1.Duration{Duration: time.Hour}, Reference: &sourcev1.OCIRepositoryRef{Tag: "latest"},
+		}}
+		require.NoError(w.t, w.Apply(w.Ctx, source))
+		w.Refresh(source)
+		return object{"blueprint": object{"sourceRef": object{"kind": sourcev1.OCIRepositoryKind, "name": u.name}}}
+	case "component":
+		require.NoError(w.t, os.WriteFile(filepath.Join(w.dir, "blueprint", "blueprint.yaml"), []byte(blueprint), 0o600))
+		binary, err := binaries.BuildCLI(w.Ctx)
+		require.NoError(w.t, err)
+		push := exec.CommandContext(w.Ctx, binary, "component", "push", "--file", "component-constructor.yaml", "--repository", "oci://"+w.Registry.Host+"/components")
+		push.Dir = w.dir
+		said, err := push.CombinedOutput()
+		require.NoError(w.t, err, "%s", said)
+		w.Put("Context", "default", object{"repositoryContext": object{"type": "OCIRegistry", "baseUrl": w.Registry.Host, "subPath": "components"}})
+		return object{
+			"componentDescriptor": object{"ref": object{"componentName": "example.com/app", "version": componentVersion(version)}},
+			"blueprint":           object{"ref": object{"resourceName": "blueprint"}},
+		}
+	}
+	return object{"blueprint": object{"inline": object{"filesystem": object{"blueprint.yaml": blueprint}}}}
+}
+
+func componentVersion(version string) string { return strings.TrimPrefix(version, "v") + ".0.0" }
+
+// publish writes the chart of a component and what it consists of.
+func (w *world) publish(version string, chart []byte) {
+	w.t.Helper()
+	constructor := `components:
+- name: example.com/app
+  version: ` + componentVersion(version) + `
+  provider: {name: example.com}
+  resources:
+  - name: blueprint
+    type: landscaper.gardener.cloud/blueprint
+    input: {type: dir, path: ./blueprint, compress: true, mediaType: application/vnd.gardener.landscaper.blueprint.v1+tar+gzip}
+  - name: chart
+    type: helmChart
+    input: {type: helm, path: ./chart.tgz}
+`
+	require.NoError(w.t, os.MkdirAll(filepath.Join(w.dir, "blueprint"), 0o755))
+	require.NoError(w.t, os.WriteFile(filepath.Join(w.dir, "component-constructor.yaml"), []byte(constructor), 0o600))
+	require.NoError(w.t, os.WriteFile(filepath.Join(w.dir, "chart.tgz"), chart, 0o600))
 }
 
 // nested is a blueprint with two sub-installations: the first one is the given blueprint, and the second one deploys what that exports.
@@ -250,7 +332,9 @@ func (w *world) letGo(name string) { w.patch(w.configMap(name), `{"metadata": {"
 func (w *world) awaitDeployed(name, version string) {
 	w.t.Helper()
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: deployed}}
-	require.NoError(w.t, w.site.Await(w.Ctx, object, func() bool { return object.Data["version"] == version }))
+	ctx, cancel := context.WithTimeout(w.Ctx, landscape.Patience)
+	defer cancel()
+	require.NoError(w.t, w.site.Await(ctx, object, func() bool { return object.Data["version"] == version }))
 }
 
 // running waits until an Installation runs.

@@ -80,6 +80,8 @@ type world struct {
 	target string
 	// also does what belongs to a release beside CRDs and programs.
 	also func(release)
+	// dir has the files of a component.
+	dir string
 	// image is that of containers, and door what they ask.
 	image string
 	door  *door
@@ -95,7 +97,7 @@ func newWorld(t *testing.T, options platform.Options) *world {
 	l := &landscape.Landscape{Platform: p}
 	w := &world{
 		Scene: &landscape.Scene{Landscape: l, T: t, Ctx: ctx, Namespace: "shop"}, t: t,
-		programs: map[string]*rig.Program{}, site: p.Cluster, target: deployed, flags: func(release, string) []string { return nil }, also: func(release) {},
+		programs: map[string]*rig.Program{}, site: p.Cluster, target: deployed, dir: t.TempDir(), flags: func(release, string) []string { return nil }, also: func(release) {},
 	}
 	for _, name := range []string{w.Namespace, deployed, gates, "ls-system"} {
 		require.NoError(t, p.Apply(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -22,7 +23,7 @@ import (
 
 func TestALandscapeIsUpgradedAndBack(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, platform.Options{})
+	w := newWorld(t, platform.Options{Flux: true})
 	before, now := bothReleases(w.Ctx, t)
 	programs := []string{rig.Controller, rig.ManifestDeployer, rig.HelmDeployer, rig.MockDeployer}
 	w.run(before, programs...)
@@ -54,6 +55,9 @@ func (w *world) begin() {
 	for name, value := range map[string]any{"count": 7, "text": "seven", "corrected": "seven", "large": int64(1<<53 + 1)} {
 		w.number(name, value)
 	}
+	numbers := metav1.ObjectMeta{Name: "numbers", Namespace: w.Namespace}
+	require.NoError(w.t, w.Apply(w.Ctx, &corev1.ConfigMap{ObjectMeta: numbers, Data: map[string]string{"count": "7"}},
+		&corev1.Secret{ObjectMeta: numbers, Data: map[string][]byte{"count": []byte("7")}}))
 	for _, u := range slices.Concat(atRest, goes, fail, []unit{mended, large, hooked, runsMock}) {
 		w.put(u, "v1")
 	}
@@ -151,6 +155,9 @@ func (w *world) update(units []unit, version string) {
 		w.put(u, version)
 	}
 	for _, u := range units {
+		if u.item != "mock" {
+			w.awaitDeployed(u.name, version) // the generation tells nothing of a new revision of a source
+		}
 		w.Succeeded(u.name)
 		require.Equal(w.t, fmt.Sprintf("%q", version), w.Value("version-of-"+u.name))
 		if u.item != "mock" {
@@ -192,6 +199,6 @@ func (w *world) remove() {
 	} {
 		w.each(w.Cluster, all, w.Namespace, func(o client.Object) { left = append(left, o.GetName()) })
 	}
-	assert.ElementsMatch(w.t, []string{"count", "text", "corrected", "large", "cluster"}, left, "beside what the user made")
+	assert.ElementsMatch(w.t, []string{"count", "text", "corrected", "large", "cluster", "numbers"}, left, "beside what the user made")
 	require.Eventually(w.t, func() bool { return len(w.objects()) == 0 }, time.Minute, 100*time.Millisecond, "%v", w.objects())
 }
