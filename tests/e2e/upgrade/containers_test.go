@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/publishing/containerimage"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
@@ -86,8 +87,8 @@ func (d *door) await(t *testing.T, who string) {
 	require.Eventually(t, func() bool { return d.count(who) > 0 }, landscape.Patience, 50*time.Millisecond, "%s has not asked", who)
 }
 
-// Containers of all states live through an upgrade and back: each runs once, also where its Pod runs at that moment.
-func TestContainersAreUpgradedAndBack(t *testing.T) {
+// Containers of all states live through an upgrade and back: each runs once, also where its Pod runs at that moment. So do releases that are kept in ConfigMaps.
+func TestContainersAndReleasesInConfigMapsAreUpgradedAndBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, platform.Options{Node: true})
 	before, now := bothReleases(w.Ctx, t)
@@ -105,15 +106,19 @@ func TestContainersAreUpgradedAndBack(t *testing.T) {
 		require.NoError(t, err)
 	}
 	w.flags = func(r release, name string) []string {
-		if name != rig.ContainerDeployer {
+		switch name {
+		case rig.Controller:
 			return nil
+		case rig.HelmDeployer:
+			return []string{"--helm-driver=configmap"}
 		}
 		return []string{"--host-namespace=" + w.target, "--sidecar-image=" + sidecars[r.name]}
 	}
-	programs := []string{rig.Controller, rig.ContainerDeployer}
+	programs := []string{rig.Controller, rig.ContainerDeployer, rig.HelmDeployer}
 	w.run(before, programs...)
 	w.Target("cluster")
 	w.number("count", 7)
+	release := unit{name: "release", item: "helm"}
 	rests, running := unit{name: "container", item: "container"}, unit{name: "runs-container", item: "container"}
 	fails, goes := unit{name: "fails-container", item: "container"}, unit{name: "goes-container", item: "container"}
 	// asks begins a job of the running unit, which waits.
@@ -129,9 +134,10 @@ func TestContainersAreUpgradedAndBack(t *testing.T) {
 		assert.Equal(t, job, w.Succeeded(running.name).Status.JobIDFinished)
 		assert.Equal(t, 1, w.door.count(running.name+"/"+version+"/RECONCILE"), "runs in version %s", version)
 	}
-	for _, u := range []unit{rests, fails, goes} {
+	for _, u := range []unit{rests, fails, goes, release} {
 		w.put(u, "v1")
 	}
+	w.Succeeded(release.name)
 	asks("v1")
 	w.Succeeded(rests.name)
 	w.Failed(fails.name)
@@ -147,6 +153,7 @@ func TestContainersAreUpgradedAndBack(t *testing.T) {
 	w.Gone(w.Installation(goes.name))
 	w.put(rests, "v2")
 	w.Succeeded(rests.name)
+	w.update([]unit{release}, "v2")
 	asks("v2")
 
 	w.replace(before, programs)
@@ -154,17 +161,23 @@ func TestContainersAreUpgradedAndBack(t *testing.T) {
 	ends("v2")
 	w.put(rests, "v3")
 	w.Succeeded(rests.name)
+	w.update([]unit{release}, "v3")
 	asks("v3")
 
 	w.replace(now, programs)
 
 	ends("v3")
-	for _, u := range []unit{rests, running, fails} {
+	records := &corev1.ConfigMapList{}
+	require.NoError(t, w.Client().List(w.Ctx, records, client.InNamespace(deployed), client.MatchingLabels{"owner": "helm", "name": release.name}))
+	assert.Len(t, records.Items, 3, "a revision for each version, in ConfigMaps")
+	for _, u := range []unit{rests, running, fails, release} {
 		w.Delete(w.Installation(u.name))
 		w.Gone(w.Installation(u.name))
 	}
 	for who, times := range w.door.asked {
 		assert.Equal(t, 1, times, who)
 	}
+	require.NoError(t, w.Client().List(w.Ctx, records, client.InNamespace(deployed)))
+	assert.Len(t, records.Items, 1, "that of the authority of the cluster")
 	require.Eventually(t, func() bool { return len(w.objects()) == 0 }, landscape.Patience, 100*time.Millisecond, "%v", w.objects())
 }

@@ -50,6 +50,9 @@ type unit struct {
 	chart map[string]string
 }
 
+// cured is a unit without what makes it fail.
+func (u unit) cured() unit { return unit{name: u.name, item: u.item} }
+
 // held is a readiness check that waits until the gate of a unit is open.
 func held(name string) string {
 	return fmt.Sprintf(`readinessChecks:
