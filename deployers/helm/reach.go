@@ -281,7 +281,7 @@ func (r *releaser) warnOfReset(last *engine.Release) {
 
 // wasCrowdedOut reports whether an operation failed because of what else the deployer does. It says nothing about the release.
 func wasCrowdedOut(err error) bool {
-	return errors.Is(err, rendering.ErrNotRun) || errors.Is(err, engine.ErrRecordsBusy)
+	return errors.Is(err, rendering.ErrNotRun)
 }
 
 // judge counts the failure of an operation, and makes the last one that is allowed the end of the job.

@@ -146,8 +146,6 @@ func helmProblem(err error) error {
 		return kit.Coded(err, v1alpha1.ErrorUnauthorized)
 	case errors.Is(err, rendering.ErrNotRun):
 		return kit.Again("RenderChart", "RenderProcessEnded", "%w", err)
-	case errors.Is(err, engine.ErrRecordsBusy):
-		return kit.Again("ReadRecords", "RecordsBusy", "%w", err)
 	}
 	return err
 }

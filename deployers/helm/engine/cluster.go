@@ -120,7 +120,7 @@ func (e *Engine) begin(ctx context.Context, cluster *target.Cluster, namespace s
 	if err := op.Init(g, namespace, e.options.Driver, op.journal.Log); err != nil {
 		return nil, fmt.Errorf("helm storage driver %q: %w", e.options.Driver, err)
 	}
-	checked, err := records.NewChecked(op.Releases.Driver, g.config, namespace, e.options.Driver == DriverConfigMap, boundIn(ctx))
+	checked, err := records.NewChecked(op.Releases.Driver, g.config, namespace, e.options.Driver == DriverConfigMap)
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,6 @@ type Engine struct {
 	charts   *memory.Cache[string, *Chart]
 	clusters *lru.Cache[string, *clusterState]
 	locks    *locks
-	room     *records.Room
 	inUse    *chartsInUse
 }
 
@@ -87,7 +86,6 @@ func New(options Options) (*Engine, error) {
 		charts:   memory.Open[string, *Chart](memory.New(cacheSize), nil),
 		clusters: clusters,
 		locks:    newLocks(),
-		room:     records.NewRoom(),
 		inUse:    newChartsInUse(),
 	}
 	switch options.Driver {

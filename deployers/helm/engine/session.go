@@ -27,9 +27,6 @@ const (
 	patience = 10 * time.Second
 )
 
-// ErrRecordsBusy says that an operation could not read the records of its release, because other calls have large ones in memory. It helps to try again.
-var ErrRecordsBusy = records.ErrBusy
-
 // ErrRecordUnreadable says that a release has a record that cannot be read. It helps nothing to try again before a person has cured it.
 var ErrRecordUnreadable = records.ErrUnreadable
 
@@ -38,9 +35,8 @@ var ErrChartsBusy = errors.New("it is large, and other calls have as many charts
 
 // session is what one call for a DeployItem has in memory. It is not for use by several goroutines.
 type session struct {
-	tenant  string
-	records *records.Claim
-	charts  *chartsInUse
+	tenant string
+	charts *chartsInUse
 	// reading is for what the call reads until that is a chart, used are the charts.
 	reading *memory.Claim
 	used    []*chartInUse
@@ -49,11 +45,10 @@ type session struct {
 // sessionKey is the key of contexts for Session.
 type sessionKey struct{}
 
-// Session returns a context for one call for a DeployItem of a tenant, and the function that ends it. What the call reads of records and charts counts for
-// the tenant to the end: while the tenant has as much in memory as allowed, it waits for other calls of the same tenant, and fails with ErrRecordsBusy or ErrChartsBusy after ten
-// seconds.
+// Session returns a context for one call for a DeployItem of a tenant, and the function that ends it. What the call reads of charts counts for the
+// tenant to the end: while the tenant has as much in memory as allowed, it waits for other calls of the same tenant, and fails with ErrChartsBusy after ten seconds.
 func (e *Engine) Session(ctx context.Context, tenant string) (context.Context, func()) {
-	s := &session{tenant: tenant, records: e.room.Claim(tenant), charts: e.inUse, reading: e.inUse.room.Claim(tenant)}
+	s := &session{tenant: tenant, charts: e.inUse, reading: e.inUse.room.Claim(tenant)}
 	return context.WithValue(ctx, sessionKey{}, s), s.end
 }
 
@@ -61,15 +56,6 @@ func (e *Engine) Session(ctx context.Context, tenant string) (context.Context, f
 func sessionOf(ctx context.Context) *session {
 	s, _ := ctx.Value(sessionKey{}).(*session)
 	return s
-}
-
-// boundIn returns what bounds the records that an operation reads.
-func boundIn(ctx context.Context) records.Bound {
-	bound := records.Bound{Context: ctx, Waits: func() { waits(ctx) }}
-	if s := sessionOf(ctx); s != nil {
-		bound.Claim = s.records
-	}
-	return bound
 }
 
 // Reserve waits until the call that a context is for may have so many bytes in all in memory of what it reads: a chart, or what leads to one. When it has
@@ -100,7 +86,6 @@ func (e *Engine) Reserve(ctx context.Context, bytes int64) error {
 
 // end gives back all that the call has.
 func (s *session) end() {
-	s.records.End()
 	s.reading.End()
 	s.charts.mu.Lock()
 	defer s.charts.mu.Unlock()

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	helmchart "helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/release"
 
 	"github.com/flux-landscaper/flux-landscaper/confined"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
@@ -89,33 +88,6 @@ func TestAChartMakesNoMoreObjectsThanAreReadFromItsRecord(t *testing.T) {
 			require.ErrorContains(t, err, "it makes more than 20000 objects; split it")
 		} else {
 			require.NoError(t, err)
-		}
-	}
-}
-
-// TestObjectsOfListsOfAChartAreCounted has a List, whose record nobody could read.
-func TestObjectsOfListsOfAChartAreCounted(t *testing.T) {
-	for items, isRefused := range map[int]bool{records.MaxObjects: false, records.MaxObjects + 1: true} {
-		list := "kind: List\nitems:\n" + strings.Repeat("- kind: A\n", items)
-		for name, tt := range map[string]struct {
-			manifest string
-			hooks    []*release.Hook
-		}{
-			"in a manifest": {manifest: "---\n# Source: a\n" + list},
-			"in a hook":     {hooks: []*release.Hook{{Manifest: list}}},
-		} {
-			t.Run(fmt.Sprintf("%d %s", items, name), func(t *testing.T) {
-				w := &worker{parent: &confined.Parent{}, product: &Product{}}
-
-				err := w.keepRevision(&helmchart.Chart{}, tt.hooks, tt.manifest)
-
-				if isRefused {
-					require.ErrorIs(t, err, ErrUnaffordable)
-					require.ErrorContains(t, err, "it makes more than 20000 objects; split it")
-					return
-				}
-				require.NoError(t, err)
-			})
 		}
 	}
 }

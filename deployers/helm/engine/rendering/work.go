@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 )
@@ -289,16 +290,34 @@ func completeHead(manifest releaseutil.Manifest) error {
 
 var errTooManyObjects = fmt.Errorf("%w: it makes more than %d objects; split it", ErrUnaffordable, records.MaxObjects)
 
+// fewObjects refuses manifests of too many documents, and those whose aliases stand for too much. The objects of Lists are counted where they are built.
+func fewObjects(manifests []string) error {
+	objects, all := 0, foreign.Several{}
+	for _, manifest := range manifests {
+		for document := range strings.SplitSeq(manifest, "\n---") {
+			if strings.TrimSpace(document) == "" {
+				continue
+			}
+			if objects++; objects > records.MaxObjects {
+				return errTooManyObjects
+			}
+			if err := all.Afford([]byte(document)); errors.Is(err, foreign.ErrTooMuch) {
+				return fmt.Errorf("%w: an object of the chart %w; resolve its aliases", ErrUnaffordable, err)
+			}
+		}
+	}
+	return nil
+}
+
 // keepRevision makes a revision the product of the task, if the parent can afford to parse it.
 func (w *worker) keepRevision(chart *helmchart.Chart, hooks []*release.Hook, manifest string) (err error) {
 	w.parent.Begin("manifest of the chart")
-	revision := &release.Release{Manifest: manifest, Hooks: hooks}
-	objects, err := records.Objects(revision)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%w: an object of the chart %w; resolve its aliases", ErrUnaffordable, err)
-	case objects > records.MaxObjects:
-		return errTooManyObjects
+	texts := []string{manifest}
+	for _, hook := range hooks {
+		texts = append(texts, hook.Manifest)
+	}
+	if err := fewObjects(texts); err != nil {
+		return err
 	}
 	if w.product.Manifest, err = affordable("the manifest", manifest); err != nil {
 		return err

@@ -4,7 +4,6 @@
 package records
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -14,8 +13,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"slices"
+	"strings"
 
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
@@ -26,48 +25,29 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Limits of the records that a cluster holds of a release: the unpacked text, and what its values take in memory beside that.
 const (
-	maxRecord  = 64 << 20
+	// maxRecord is how much text a record may unpack to: its Secret has 1 MiB at most, which may stand for a thousand times as much.
+	maxRecord = 64 << 20
+	// maxRecords is the same for those that are read together, such as the history of a release.
 	maxRecords = 128 << 20
 	// MaxRevisions is how many records of a release are read.
 	MaxRevisions = 1000
-	// MaxObjects is how many objects the manifests of a record may have, those of hooks and Lists included, and maxAllObjects those of all records of a
-	// release: each becomes a tree of its own, and objects of two revisions are compared with each other.
-	MaxObjects    = 20_000
-	maxAllObjects = 10 * MaxObjects
-	// objectCost is what an empty object takes, of those in a record a hook most; valueCost is what any other value takes in a list or a map.
-	objectCost = 256
-	valueCost  = 64
+	// MaxObjects is how many objects a revision may have, those of Lists included: Helm keeps each in several forms.
+	MaxObjects = 20_000
 	// Owner is the label of Secrets and ConfigMaps that hold records, and ByHelm its value.
 	Owner  = "owner"
 	ByHelm = "helm"
 	// recordKey is where Helm keeps a record in its Secret or ConfigMap.
 	recordKey = "release"
+	// separator is between the documents of a manifest.
+	separator = "\n---"
 )
 
-// checked is a storage on a cluster. Whoever may write Secrets there can make records up, and Helm unpacks them without limit and trusts that nothing is
-// missing in them. Here, a record that cannot be read is an error that names it. Helm's own driver writes only.
+// checked is a storage on a cluster. Whoever may write Secrets there can make records up, and Helm unpacks them without limit and passes over those that it
+// cannot read. Here, a record that cannot be read is an error that names it. Helm's own driver writes only.
 type checked struct {
 	driver.Driver
-	kept  keeper
-	bound Bound
-}
-
-// Bound is what an operation may have of records in memory.
-type Bound struct {
-	// Context ends the waits for room.
-	Context context.Context
-	// Claim of the call; nil bounds only what is read at once.
-	Claim *Claim
-	// Waits is called before a wait.
-	Waits func()
-}
-
-func (b Bound) waits() {
-	if b.Waits != nil {
-		b.Waits()
-	}
+	kept keeper
 }
 
 // keeper has the records of a namespace as they are stored.
@@ -86,36 +66,29 @@ type stored struct {
 }
 
 // NewChecked returns a storage around Helm's own, whose records are Secrets of a namespace, or ConfigMaps.
-func NewChecked(inner driver.Driver, config *rest.Config, namespace string, inMaps bool, bound Bound) (driver.Driver, error) {
-	config = rest.CopyConfig(config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return claiming{next} })
+func NewChecked(inner driver.Driver, config *rest.Config, namespace string, inMaps bool) (driver.Driver, error) {
 	client, err := corev1client.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the cluster of the records: %w", err)
 	}
 	if inMaps {
-		return checked{Driver: inner, kept: inConfigMaps{client.ConfigMaps(namespace)}, bound: bound}, nil
+		return checked{Driver: inner, kept: inConfigMaps{client.ConfigMaps(namespace)}}, nil
 	}
-	return checked{Driver: inner, kept: inSecrets{client.Secrets(namespace)}, bound: bound}, nil
+	return checked{Driver: inner, kept: inSecrets{client.Secrets(namespace)}}, nil
 }
 
 // Get returns a record.
 func (c checked) Get(key string) (*release.Release, error) {
-	found, err := c.readWithRoom(maxRecord, func(ctx context.Context) ([]stored, error) {
-		found, err := c.kept.get(ctx, key)
-		if apierrors.IsNotFound(err) {
-			return nil, driver.ErrReleaseNotFound
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s %s with the record cannot be read: %w", c.kept.kind(), key, err)
-		}
-		maps.DeleteFunc(found.labels, func(name, _ string) bool { return slices.Contains(driver.GetSystemLabels(), name) })
-		return []stored{found}, nil
-	})
-	if err != nil {
-		return nil, err
+	found, err := c.kept.get(context.Background(), key)
+	if apierrors.IsNotFound(err) {
+		return nil, driver.ErrReleaseNotFound
 	}
-	return found[0], nil
+	if err != nil {
+		return nil, fmt.Errorf("%s %s with the record cannot be read: %w", c.kept.kind(), key, err)
+	}
+	maps.DeleteFunc(found.labels, func(name, _ string) bool { return slices.Contains(driver.GetSystemLabels(), name) })
+	left := maxRecord
+	return c.read(found, &left)
 }
 
 // List returns the records that pass a filter.
@@ -133,84 +106,26 @@ func (c checked) Query(wanted map[string]string) ([]*release.Release, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.readWithRoom(maxRecords, func(ctx context.Context) ([]stored, error) {
-		all, err := c.kept.list(ctx, selector.String())
-		if err != nil {
-			return nil, fmt.Errorf("the records of the release cannot be listed: %w", err)
-		}
-		if len(all) == 0 {
-			return nil, driver.ErrReleaseNotFound
-		}
-		if name := wanted["name"]; name != "" && len(all) > MaxRevisions {
-			return nil, unreadable{fmt.Errorf("helm release %s has %d records, more than %d; delete the oldest %ss with the labels %s=%s and name=%s, and set "+
-				"maxHistory", name, len(all), MaxRevisions, c.kept.kind(), Owner, ByHelm, name)}
-		}
-		return all, nil
-	})
-}
-
-// readWithRoom reads records, which may cost up to limit together. Those for which there is no room are got anew once there is: who waits holds none.
-func (c checked) readWithRoom(limit int, get func(context.Context) ([]stored, error)) ([]*release.Release, error) {
-	answers := c.bound.Claim.ofAnswers()
-	defer answers.End()
-	all, err := c.obtain(answers, get)
+	all, err := c.kept.list(context.Background(), selector.String())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the records of the release cannot be listed: %w", err)
 	}
-	before := c.bound.Claim.holds()
-	found, cost, err := c.readAll(all, limit)
-	if !errors.Is(err, ErrBusy) {
-		return found, err
+	if len(all) == 0 {
+		return nil, driver.ErrReleaseNotFound
 	}
-	c.bound.Claim.giveBack(before)
-	measured := len(found) + 1 // that for which there was no room was measured, too
-	found = nil
-	if cost, err = c.costOf(all[measured:], limit, cost); err != nil {
-		return nil, err
+	if name := wanted["name"]; name != "" && len(all) > MaxRevisions {
+		return nil, unreadable{fmt.Errorf("helm release %s has %d records, more than %d; delete the oldest %ss with the labels %s=%s and name=%s, and set "+
+			"maxHistory", name, len(all), MaxRevisions, c.kept.kind(), Owner, ByHelm, name)}
 	}
-	all = nil
-	answers.giveBack(0)
-	c.bound.waits()
-	if err := c.bound.Claim.wait(c.bound.Context, cost); err != nil {
-		return nil, err
-	}
-	if all, err = c.obtain(answers, get); err != nil {
-		return nil, err
-	}
-	found, _, err = c.readAll(all, limit)
-	return found, err
-}
-
-// readAll reads records, and returns what they cost. With an error it returns those before the one that cannot be read, and what they cost with that.
-func (c checked) readAll(all []stored, limit int) (found []*release.Release, spent int, err error) {
-	found = make([]*release.Release, 0, len(all))
-	objects := 0
+	found, left := make([]*release.Release, 0, len(all)), maxRecords
 	for _, one := range all {
-		rel, err := c.read(one, limit, &spent)
+		rel, err := c.read(one, &left)
 		if err != nil {
-			return found, spent, err
+			return nil, err
 		}
-		if objects += rel.objects; objects > maxAllObjects {
-			return found, spent, c.about(one, fmt.Errorf("with the other records of the release it has more than %d objects, those of Lists included", maxAllObjects))
-		}
-		rel.Labels = one.labels
-		found = append(found, rel.Release)
+		found = append(found, rel)
 	}
-	return found, spent, nil
-}
-
-// costOf returns what records cost, without having them in memory, beside what was spent on others of the same release.
-func (c checked) costOf(all []stored, limit, spent int) (int, error) {
-	for _, one := range all {
-		err := measureRecord(one.packed, min(maxRecord, limit-spent), &spent, c.bound)
-		switch {
-		case errors.Is(err, errNoTurn):
-			return 0, err
-		case err != nil:
-			return 0, c.about(one, err)
-		}
-	}
-	return spent, nil
+	return found, nil
 }
 
 // Delete removes a record and returns it.
@@ -222,17 +137,14 @@ func (c checked) Delete(key string) (*release.Release, error) {
 	return rel, c.kept.remove(key)
 }
 
-// read reads a record. What it costs comes to spent, which may not get beyond limit.
-func (c checked) read(one stored, limit int, spent *int) (counted, error) {
-	rel, err := readRecord(one.packed, min(maxRecord, limit-*spent), spent, c.bound)
-	if err != nil && !errors.Is(err, ErrBusy) && !errors.Is(err, errNoTurn) {
-		err = c.about(one, err)
+// read reads a record, whose text is taken off what is left.
+func (c checked) read(one stored, left *int) (*release.Release, error) {
+	rel, err := decode(one.packed, left)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s is %w: %w; delete it, or correct it", c.kept.kind(), one.name, ErrUnreadable, err)
 	}
-	return rel, err
-}
-
-func (c checked) about(one stored, err error) error {
-	return fmt.Errorf("%s %s is %w: %w; delete it, or correct it", c.kept.kind(), one.name, ErrUnreadable, err)
+	rel.Labels = one.labels
+	return rel, nil
 }
 
 // ErrUnreadable says that a record is none, or takes too much.
@@ -244,156 +156,54 @@ type unreadable struct{ error }
 // Is reports whether errors of this type are to be found as another one.
 func (unreadable) Is(target error) bool { return target == ErrUnreadable }
 
-var errRecordTooLarge = fmt.Errorf("the records of a release unpack to more than %d MiB each or %d MiB together", maxRecord>>20, maxRecords>>20)
+var errTooLarge = fmt.Errorf("the records of a release unpack to more than %d MiB each or %d MiB together", maxRecord>>20, maxRecords>>20)
 
-// counted is a record with the number of its objects.
-type counted struct {
-	*release.Release
-	objects int
-}
-
-// readRecord reads a record. Nobody waits with a small one, as almost all are.
-func readRecord(packed []byte, limit int, spent *int, bound Bound) (counted, error) {
-	if len(packed) <= smallRecords {
-		rel, cost, err := decodeRecord(packed, min(limit, smallRecords), 0, nil)
-		if !errors.Is(err, errRecordTooLarge) {
-			*spent += cost
-			return rel, err
+// decode reads a record as Helm writes it, within a limit.
+func decode(packed []byte, left *int) (*release.Release, error) {
+	unpacked, err := base64.StdEncoding.DecodeString(string(packed))
+	if err != nil {
+		return nil, errors.New("it is not in base64")
+	}
+	if bytes.HasPrefix(unpacked, []byte{0x1f, 0x8b, 0x08}) {
+		if unpacked, err = unzip(unpacked, min(maxRecord, *left)); err != nil {
+			return nil, err
 		}
 	}
-	end, err := bound.takeTurn()
-	if err != nil {
-		return counted{}, err
-	}
-	defer end()
-	rel, cost, err := decodeRecord(packed, limit, *spent, bound.Claim)
-	*spent += cost
-	return rel, err
-}
-
-// decodeRecord returns a record and what it costs, beside what others that the call has read have cost already. It measures the text before it has it in
-// memory, in one piece of its size.
-func decodeRecord(packed []byte, limit, already int, claim *Claim) (found counted, cost int, err error) {
-	size, cost, err := measure(packed, limit)
-	switch {
-	case err != nil:
-		return counted{}, cost, err
-	case !claim.fits(already + cost):
-		return counted{}, cost, ErrBusy
-	}
+	*left -= len(unpacked)
 	rel := &release.Release{}
-	err = decode(packed, size, rel)
-	switch {
+	switch err := json.Unmarshal(unpacked, rel); {
 	case err != nil:
-		return counted{}, cost, errors.New("it is no JSON of a release")
+		return nil, errors.New("it is no JSON of a release")
 	case rel.Info == nil || slices.Contains(rel.Hooks, nil):
-		return counted{}, cost, errors.New("parts are missing in it")
+		return nil, errors.New("parts are missing in it")
+	case documentsOf(rel) > MaxObjects:
+		return nil, fmt.Errorf("its manifests have more than %d objects", MaxObjects)
 	}
-	objects, err := Objects(rel)
-	switch {
-	case err != nil:
-		return counted{}, cost, fmt.Errorf("a manifest in it %w", err)
-	case objects > MaxObjects:
-		return counted{}, cost, fmt.Errorf("its manifests have more than %d objects, those of Lists included", MaxObjects)
-	}
-	return counted{rel, objects}, cost, nil
+	return rel, nil
 }
 
-func decode(packed []byte, size int, rel *release.Release) error {
-	from, err := unpack(packed)
-	if err != nil {
-		return err
+// documentsOf returns how many documents the manifests of a record have at most.
+func documentsOf(rel *release.Release) int {
+	count := strings.Count(rel.Manifest, separator)
+	for _, hook := range rel.Hooks {
+		count += strings.Count(hook.Manifest, separator) + 1
 	}
-	text := make([]byte, size)
-	if _, err := io.ReadFull(from, text); err != nil {
-		return err
-	}
-	return json.Unmarshal(text, rel)
+	return count
 }
 
-// measureRecord adds to spent what a record costs.
-func measureRecord(packed []byte, limit int, spent *int, bound Bound) error {
-	end, err := bound.takeTurn()
-	if err != nil {
-		return err
-	}
-	defer end()
-	_, cost, err := measure(packed, limit)
-	*spent += cost
-	return err
-}
-
-// measure returns the size of the text of a record and what it costs, without having it in memory. It ends as soon as that is more than the limit.
-func measure(packed []byte, limit int) (size, cost int, err error) {
-	from, err := unpack(packed)
-	if err != nil {
-		return 0, 0, err
-	}
-	text := &costly{from: from, left: limit}
-	read, err := io.Copy(io.Discard, text)
-	cost = limit - text.left
-	switch {
-	case text.left < 0:
-		return 0, cost, errRecordTooLarge
-	case err != nil:
-		return 0, cost, errors.New("it cannot be unpacked")
-	}
-	return int(read), cost, nil
-}
-
-// unpack returns the text of a record.
-func unpack(packed []byte) (io.Reader, error) {
-	text := bufio.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(packed)))
-	magic, err := text.Peek(3)
-	var wrong base64.CorruptInputError
-	switch {
-	case errors.As(err, &wrong):
-		return nil, errors.New("it is not in base64")
-	case !bytes.Equal(magic, []byte{0x1f, 0x8b, 0x08}):
-		return text, nil
-	}
-	unzipped, err := gzip.NewReader(text)
+func unzip(packed []byte, most int) ([]byte, error) {
+	from, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		return nil, errors.New("it cannot be unpacked")
 	}
-	return unzipped, nil
-}
-
-// costly reads JSON until that costs too much.
-type costly struct {
-	from io.Reader
-	left int
-	// inText says that what follows is in a text, isEscaped that the next sign is no end of it.
-	inText, isEscaped bool
-}
-
-func (c *costly) Read(into []byte) (int, error) {
-	n, err := c.from.Read(into)
-	c.left -= n
-	for _, sign := range into[:n] {
-		c.count(sign)
-	}
-	if c.left < 0 {
-		return 0, errors.New("too much")
-	}
-	return n, err
-}
-
-// count adds the costs of a value to those of the text where the sign begins one.
-func (c *costly) count(sign byte) {
+	text, err := io.ReadAll(io.LimitReader(from, int64(max(most, 0))+1))
 	switch {
-	case c.isEscaped:
-		c.isEscaped = false
-	case c.inText && sign == '\\':
-		c.isEscaped = true
-	case sign == '"':
-		c.inText = !c.inText
-	case c.inText:
-	case sign == '{':
-		c.left -= objectCost
-	case sign == '[', sign == ',':
-		c.left -= valueCost
+	case err != nil:
+		return nil, errors.New("it cannot be unpacked")
+	case len(text) > most:
+		return nil, errTooLarge
 	}
+	return text, nil
 }
 
 type inSecrets struct{ corev1client.SecretInterface }
