@@ -40,8 +40,6 @@ type agentFlags struct {
 	// bootstrap is a kubeconfig with a bootstrap token.
 	bootstrap string
 	helm      helmFlags
-	// waiting is how many charts may wait beside those that the workers of the agent work on.
-	waiting int
 	// publicOnly leaves the own cluster out.
 	publicOnly bool
 }
@@ -60,7 +58,6 @@ func agentOf() (*cobra.Command, *agentFlags) {
 	flags.helm.artifacts.bindFlags(command.Flags())
 	flags.helm.registries.bindFlags(command.Flags())
 	flags.helm.children.bindFlags(command.Flags(), helm.ChildMemory)
-	bindOperations(command.Flags(), &flags.waiting)
 	bindPublicOnly(command.Flags(), &flags.publicOnly)
 	return command, flags
 }
@@ -176,7 +173,7 @@ func subject(config *agent.Configuration) client.Object {
 func (f *agentFlags) contractOptions(config *agent.Configuration) contract.Options {
 	return contract.Options{
 		Identity: config.DeployerIdentity(), Version: version, TargetSelectors: config.DeployerSelectors(), TargetsOnly: true, Concurrency: agentWorkers,
-		MaxTimeout: maxItemTimeout, MaxWaiting: f.waiting,
+		MaxTimeout: maxItemTimeout,
 	}
 }
 

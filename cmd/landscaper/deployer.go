@@ -45,12 +45,7 @@ type deployerFlags struct {
 	sources *contract.SourceWatch
 	// minContinuous is the least time between a job of a DeployItem and the next one by the clock.
 	minContinuous time.Duration
-	// waiting is how many calls may wait beside those that --concurrent allows.
-	waiting int
 }
-
-// maxWaiting is how many calls may wait beside those that --concurrent allows, unless a flag says otherwise.
-const maxWaiting = 64
 
 // maxItemTimeout is the longest timeout of a DeployItem, unless a flag says otherwise.
 const maxItemTimeout = 24 * time.Hour
@@ -94,14 +89,7 @@ func helmCommand() (*cobra.Command, *deployerFlags, *helmFlags) {
 	own.children.bindFlags(flags, helm.ChildMemory)
 	flags.StringVar(&own.driver, "helm-driver", os.Getenv("HELM_DRIVER"),
 		"Where Helm keeps releases: secret or configmap; by default HELM_DRIVER, else secret.")
-	bindOperations(flags, &shared.waiting)
 	return command, shared, own
-}
-
-// bindOperations binds the flag for how many charts may wait.
-func bindOperations(flags *pflag.FlagSet, operations *int) {
-	flags.IntVar(operations, "helm-operations", maxWaiting,
-		"The number of DeployItems that may wait for hooks, objects or slow targets beside those that are worked on at a time; 0 is none.")
 }
 
 func (h *helmFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Deployer, func(), error) {
@@ -131,7 +119,7 @@ func (h *helmFlags) options() (helm.Options, error) {
 
 // deployerOf returns the sub-command of one deployer with the flags that all deployers have, and what they set.
 func deployerOf(name, itemType, short string, build builder) (*cobra.Command, *pflag.FlagSet, *deployerFlags) {
-	flags := &deployerFlags{process: process{name: name + "-deployer"}, itemType: itemType, waiting: maxWaiting}
+	flags := &deployerFlags{process: process{name: name + "-deployer"}, itemType: itemType}
 	var command *cobra.Command
 	command = serving(name, short, func(ctx context.Context) error { return flags.run(ctx, command.Flags(), build) })
 	flags.bindFlags(command.Flags(), 16)
@@ -253,7 +241,7 @@ func (f *deployerFlags) contractOptions() (contract.Options, error) {
 	return contract.Options{
 		Identity: f.ownIdentity(), Version: version, TargetSelectors: selectors,
 		Concurrency: f.concurrent, MinRetryDelay: f.rate.MinRetryDelay, MaxRetryDelay: f.rate.MaxRetryDelay,
-		MaxTimeout: f.maxTimeout, MaxWaiting: f.waiting,
+		MaxTimeout:       f.maxTimeout,
 		JitterPercentage: f.jitter.Percentage, MinContinuousInterval: f.minContinuous,
 		SkipPullSecrets: !f.logsIn(),
 		AnyTargetType:   f.itemType == v1alpha1.MockDeployItemType,

@@ -204,7 +204,7 @@ var effects = map[string]effect{
 	"graceful-shutdown-timeout": {"1s", func(p *parsed) any { return *p.manager().GracefulShutdownTimeout }, second,
 		"cmd/landscaper: TestWhatDoesNotEndIsLeftAfterTheGrace"},
 	"concurrent": {"3", func(p *parsed) any { return p.manager().Controller.MaxConcurrentReconciles }, 3,
-		"deployers/kit/fair: TestAllWorkersOfOneNamespaceWork"},
+		"deployers/kit/fairqueue: TestWhoGetsTheWorkers"},
 	"enable-leader-election": {"true", func(p *parsed) any { return p.manager().LeaderElection }, true,
 		"tests/behaviour: TestLeaderElectionAndEndpoints"},
 	"leader-election-lease-duration": {"1s", func(p *parsed) any { return *p.manager().LeaseDuration }, second,
@@ -318,8 +318,6 @@ var effects = map[string]effect{
 		"deployers/contract: TestT04OperatorsMaximumEndsAJobWithoutTimeout"},
 	"helm-driver": {"configmap", func(p *parsed) any { return p.helmOptions().Driver }, "configmap",
 		"deployers/helm/engine: TestDrivers"},
-	"helm-operations": {"3", func(p *parsed) any { return p.contract().MaxWaiting }, 3,
-		"deployers/contract: TestTheWorkerStaysWhereTooManyWait"},
 
 	"host-kubeconfig": {"testdata/kubeconfig", (*parsed).hostServer, "https://landscaper.example.com",
 		"tests/e2e/fence: TestFromCommitsToWorkloadsBehindTheFence"},

@@ -88,7 +88,7 @@ func (p *process) bindFlags(flags *pflag.FlagSet, concurrent int) {
 	p.bindServerFlags(flags)
 	flags.StringVar(&p.eventsAddr, "events-addr", "", "The address of the events receiver.")
 	flags.IntVar(&p.concurrent, "concurrent", concurrent,
-		"The number of concurrent reconciles per controller; one namespace, or cluster, gets a quarter of them while others wait.")
+		"The number of concurrent reconciles per controller; one namespace gets a quarter of them while others wait.")
 	flags.BoolVar(&p.watch.AllNamespaces, "watch-all-namespaces", true,
 		"Watch for resources in all namespaces, if set to false it will only watch the runtime namespace.")
 	flags.StringVar(&p.watch.LabelSelector, "watch-label-selector", "",

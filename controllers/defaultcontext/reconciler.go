@@ -24,7 +24,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
 )
 
 // Reconciler keeps the Context default of each namespace. It owns one field of it, repositoryContext; all others belong to people.
@@ -46,7 +46,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 		Named("default-context").
 		For(&corev1.Namespace{}, builder.OnlyMetadata).
 		Watches(&v1alpha1.Context{}, handler.EnqueueRequestsFromMapFunc(namespaceOf), builder.WithPredicates(isDefault)).
-		WithOptions(fair.Options(concurrency, nil)).
+		WithOptions(fairqueue.Options(concurrency, 0)).
 		Complete(r)
 }
 

@@ -26,7 +26,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
 )
 
@@ -61,7 +61,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 	blder := ctrl.NewControllerManagedBy(mgr).
 		Named("deployitem-pickup").
 		For(&v1alpha1.DeployItem{}).
-		WithOptions(fair.Options(concurrency, nil))
+		WithOptions(fairqueue.Options(concurrency, 0))
 	if r.Leases != "" && r.PickupTimeout > 0 {
 		blder = blder.Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(r.sight), builder.WithPredicates(predicate.NewPredicateFuncs(r.isOfDeployer)))
 	}

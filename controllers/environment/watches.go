@@ -30,7 +30,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
 )
 
 // SetupWithManager registers the controllers. Until there is an Environment they watch nothing that the process does not watch anyway, but
@@ -38,7 +38,7 @@ import (
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 	w := &watches{Reader: r.Client, homes: &r.Homes, caches: mgr.GetCache()}
 	r.watches = w
-	options := fair.Options(concurrency, nil)
+	options := fairqueue.Options(concurrency, 0)
 	meant := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{}, comesOrGoes)
 	built, err := ctrl.NewControllerManagedBy(mgr).
 		Named("environment").

@@ -13,7 +13,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
 )
 
 // SetupWithManager registers indexes, watches and the controller.
@@ -26,7 +26,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		For(&v1alpha1.Execution{}).
 		Watches(&v1alpha1.DeployItem{}, kit.WakeController("Execution")).
 		Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(deletedParent)).
-		WithOptions(fair.Options(concurrency, nil)).
+		WithOptions(fairqueue.Options(concurrency, 0)).
 		Complete(r)
 }
 

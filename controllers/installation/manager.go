@@ -19,7 +19,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/watching"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/writing"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
 
@@ -38,7 +38,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 	if err != nil {
 		return err
 	}
-	return watches.WithOptions(fair.Options(concurrency, nil)).Complete(found.Waking(r))
+	return watches.WithOptions(fairqueue.Options(concurrency, 0)).Complete(found.Waking(r))
 }
 
 // furnish makes the parts that the steps work with. Metadata reads Secrets from the cache of metadata; Client would ask the API server.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
 )
 
 // SetupWithManager registers the controller.
@@ -29,7 +29,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 		For(&v1alpha1.DeployerRegistration{}).
 		Watches(&v1alpha1.Environment{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(environmentChanged)).
 		Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(ofInstallation), builder.WithPredicates(made)).
-		WithOptions(fair.Options(concurrency, nil)).
+		WithOptions(fairqueue.Options(concurrency, 0)).
 		Complete(r)
 }
 

@@ -13,26 +13,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
 	deploytarget "github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
-// checkTime bounds one check of a cluster.
-const checkTime = 15 * time.Second
+const (
+	// checkTime bounds one check of a cluster.
+	checkTime = 15 * time.Second
+	// checks is how many clusters are asked at a time.
+	checks = 8
+)
 
 // Clusters asks clusters how they are; see Clients of deployers/target.
 type Clusters interface {
@@ -40,8 +41,7 @@ type Clusters interface {
 	CheckHealth(ctx context.Context, live client.Reader, target *v1alpha1.Target) (deploytarget.Health, error)
 }
 
-// HealthReconciler shows in the status of Targets with spec.healthCheck whether their clusters answer. Its workers send nothing to any cluster:
-// that is done in lanes, one for each namespace. It needs the indexes of Reconciler.
+// HealthReconciler shows in the status of Targets with spec.healthCheck whether their clusters answer. It needs the indexes of Reconciler.
 type HealthReconciler struct {
 	// Client reads from caches and writes to the API server.
 	client.Client
@@ -62,31 +62,18 @@ type HealthReconciler struct {
 
 	// metadata reads Secrets from the cache of metadata.
 	metadata client.Reader
-	queue    workqueue.TypedRateLimitingInterface[ctrl.Request]
 	visits   visits
-	lanes    lanes
-	later    fair.Later
 }
 
 // SetupWithManager registers the controller. A Target is checked when its interval is over, when its spec or the Secret that it names changes,
 // and when somebody asks for it.
 func (r *HealthReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.metadata = mgr.GetCache()
-	stop := r.lanes.open()
-	err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		defer stop()
-		<-ctx.Done()
-		return nil
-	}))
-	if err != nil {
-		return fmt.Errorf("add the lanes of checks: %w", err)
-	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("target-health").
 		For(&v1alpha1.Target{}, builder.WithPredicates(checkChanged)).
 		WatchesMetadata(&corev1.Secret{}, r.secretEvents(), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
-		WatchesRawSource(source.Func(r.keepQueue)).
-		WithOptions(fair.Options(2, nil)).
+		WithOptions(fairqueue.Options(checks, 0)).
 		Complete(r)
 }
 
@@ -107,14 +94,9 @@ func isChecked(object client.Object) bool {
 	return ok && (target.Spec.HealthCheck != nil || !equality.Semantic.DeepEqual(target.Status, v1alpha1.TargetStatus{}))
 }
 
-func (r *HealthReconciler) keepQueue(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
-	r.queue = queue
-	return nil
-}
-
 // secretEvents returns the handler of the events of Secrets, which wakes the Targets that name one and are checked.
 func (r *HealthReconciler) secretEvents() handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(r.later.Noted("Secret", isNamed(r, users[0], contents[0]), r.checkedBy))
+	return handler.EnqueueRequestsFromMapFunc(r.checkedBy)
 }
 
 // checkedBy returns the Targets that name a Secret and are checked.
@@ -133,11 +115,8 @@ func (r *HealthReconciler) checkedBy(ctx context.Context, secret client.Object) 
 	return requests(secret.GetNamespace(), names)
 }
 
-// Reconcile writes what the last check of a Target has found out, and begins the next one when it is due.
+// Reconcile checks a Target when that is due, and writes what the check has found out.
 func (r *HealthReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if r.later.Look(ctx, req, func(woken ctrl.Request) { r.queue.Add(woken) }) {
-		return ctrl.Result{}, nil
-	}
 	target := &v1alpha1.Target{}
 	if err := r.Get(ctx, req.NamespacedName, target); err != nil {
 		r.leave(req)
@@ -158,17 +137,18 @@ func (r *HealthReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	visit := r.visits.of(req.NamespacedName, func() *visit { return r.firstVisit(target, state) })
 	if found := visit.take(state); found != nil {
 		if err := r.show(ctx, target, found); err != nil {
-			visit.keep(found)
+			visit.found = found
 			return ended(ctx, r.Backoff, req, err), nil
 		}
 		visit.schedule(r.Now(), found, r.pause(target))
 		r.Backoff.Forget(req.NamespacedName)
 	}
 	wait, begins := visit.begin(r.Now(), state)
-	if begins {
-		r.lanes.add(req.NamespacedName, func(ctx context.Context) { r.check(ctx, req, visit) })
+	if !begins {
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
-	return ctrl.Result{RequeueAfter: wait}, nil
+	r.check(ctx, req, target, visit)
+	return r.Reconcile(ctx, req) // with the Target as it is now
 }
 
 func (r *HealthReconciler) leave(req ctrl.Request) {
@@ -176,49 +156,29 @@ func (r *HealthReconciler) leave(req ctrl.Request) {
 	r.Backoff.Forget(req.NamespacedName)
 }
 
-// forget drops what is known of a Target, and its check unless that has begun.
-func (r *HealthReconciler) forget(req ctrl.Request) {
-	r.visits.forget(req.NamespacedName, r.Now())
-	r.lanes.drop(req.NamespacedName)
-}
+// forget drops what is known of a Target.
+func (r *HealthReconciler) forget(req ctrl.Request) { r.visits.forget(req.NamespacedName, r.Now()) }
 
 // isCheckable reports whether a Target asks for a check that there is.
 func isCheckable(target *v1alpha1.Target) bool {
 	return target.Spec.HealthCheck != nil && target.Spec.Type == v1alpha1.KubernetesClusterTargetType
 }
 
-// check asks the cluster and leaves what it answers to a worker. A library that panics over an answer is trouble of our own.
-func (r *HealthReconciler) check(ctx context.Context, req ctrl.Request, visit *visit) {
+// check asks the cluster of a Target. A library that panics over an answer is trouble of our own.
+func (r *HealthReconciler) check(ctx context.Context, req ctrl.Request, target *v1alpha1.Target, visit *visit) {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	var health deploytarget.Health
 	err := rescue.Survived(ctx, func() (err error) {
-		health, err = r.ask(ctx, req)
+		health, err = r.Clusters.CheckHealth(ctx, r.Live, target)
 		return err
 	})
 	var problem *deploytarget.Error
 	if err != nil && !errors.As(err, &problem) {
-		delay := r.Backoff.After(req.NamespacedName, err)
-		visit.fail(r.Now().Add(delay))
+		visit.next = r.Now().Add(r.Backoff.After(req.NamespacedName, err))
 	} else {
-		visit.keep(&finding{health: health, problem: problem})
+		visit.found = &finding{health: health, problem: problem}
 	}
-	r.queue.Add(req)
-}
-
-// errLeft says that there is nothing to ask any more.
-var errLeft = errors.New("the Target asks for no check any more")
-
-// ask asks the cluster of a Target as it is now: those that wait for their checks are not kept in memory.
-func (r *HealthReconciler) ask(ctx context.Context, req ctrl.Request) (deploytarget.Health, error) {
-	target := &v1alpha1.Target{}
-	if err := r.Get(ctx, req.NamespacedName, target); err != nil {
-		return deploytarget.Health{}, err
-	}
-	if !isCheckable(target) {
-		return deploytarget.Health{}, errLeft
-	}
-	return r.Clusters.CheckHealth(ctx, r.Live, target)
 }
 
 // stateOf returns what a check of a Target depends on.

@@ -6,7 +6,6 @@ package target
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -18,10 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -83,27 +80,16 @@ func newWard(t *testing.T, change ...func(*v1alpha1.Target)) *ward {
 	w.r = &HealthReconciler{
 		Client: api, Live: api, metadata: api, Recorder: w.events, Clusters: w.clusters,
 		Backoff: kit.NewBackoff(time.Millisecond, time.Second), Now: func() time.Time { return w.now },
-		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]()),
 	}
-	t.Cleanup(w.r.lanes.open())
-	t.Cleanup(w.r.queue.ShutDown)
 	return w
 }
 
-// settle reconciles until there is nothing to do before the next interval, which it returns.
+// settle lets the controller see the Target, and returns when it looks again.
 func (w *ward) settle() time.Duration {
 	w.t.Helper()
-	for {
-		before := w.clusters.count()
-		result, err := w.r.Reconcile(w.t.Context(), w.key)
-		require.NoError(w.t, err)
-		if result.RequeueAfter > 0 || w.target().Spec.HealthCheck == nil || w.r.visits.known[w.key.NamespacedName] == nil {
-			return result.RequeueAfter
-		}
-		require.LessOrEqual(w.t, before, w.clusters.count())
-		item, _ := w.r.queue.Get() // the end of the check
-		w.r.queue.Done(item)
-	}
+	result, err := w.r.Reconcile(w.t.Context(), w.key)
+	require.NoError(w.t, err)
+	return result.RequeueAfter
 }
 
 func (a *asked) count() int {
@@ -300,10 +286,6 @@ func TestWithoutHealthCheckTheStatusIsEmpty(t *testing.T) {
 
 func TestALostWriteIsRepeatedWithoutAnotherCheck(t *testing.T) {
 	w := newWard(t)
-	_, err := w.r.Reconcile(t.Context(), w.key)
-	require.NoError(t, err)
-	item, _ := w.r.queue.Get()
-	w.r.queue.Done(item)
 	api := w.r.Client
 	w.r.Client = interceptor.NewClient(api.(client.WithWatch), interceptor.Funcs{
 		SubResourceUpdate: func(context.Context, client.Client, string, client.Object, ...client.SubResourceUpdateOption) error {
@@ -336,72 +318,6 @@ func TestAClusterWhoseAnswerPanicsIsAskedAgain(t *testing.T) {
 	assert.True(t, conditions.IsReady(w.target()))
 }
 
-// keyOf names a Target of a namespace.
-func keyOf(namespace, name string) types.NamespacedName {
-	return types.NamespacedName{Namespace: namespace, Name: name}
-}
-
-// block fills the lanes of a namespace with checks that do not end.
-func (w *ward) block(namespace string) {
-	w.t.Helper()
-	hanging := make(chan struct{})
-	for i := range laneWidth {
-		w.r.lanes.add(keyOf(namespace, fmt.Sprint("hangs", i)), func(ctx context.Context) {
-			hanging <- struct{}{}
-			<-ctx.Done()
-		})
-		<-hanging
-	}
-}
-
-// waiting returns how many checks of a namespace have not begun.
-func (w *ward) waiting(namespace string) int {
-	w.r.lanes.mu.Lock()
-	defer w.r.lanes.mu.Unlock()
-	return w.r.lanes.of[namespace].order.Len()
-}
-
-// reconcile lets the controller see the Target once.
-func (w *ward) reconcile() {
-	w.t.Helper()
-	_, err := w.r.Reconcile(w.t.Context(), w.key)
-	require.NoError(w.t, err)
-}
-
-func TestChecksThatNobodyWantsAnyMoreDoNotWait(t *testing.T) {
-	interval := &v1alpha1.TargetHealthCheck{Interval: metav1.Duration{Duration: 5 * time.Minute}}
-	for name, tc := range map[string]struct{ off, on func(w *ward) }{
-		"switched off and on": {
-			func(w *ward) { w.change(func(target *v1alpha1.Target) { target.Spec.HealthCheck = nil }) },
-			func(w *ward) { w.change(func(target *v1alpha1.Target) { target.Spec.HealthCheck = interval }) },
-		},
-		"deleted and made anew": {
-			func(w *ward) { require.NoError(w.t, w.r.Delete(w.t.Context(), w.target())) },
-			func(w *ward) {
-				target := &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: w.key.Name + "1", UID: "uid", Generation: 1}}
-				target.Spec.Type, target.Spec.HealthCheck = v1alpha1.KubernetesClusterTargetType, interval
-				require.NoError(w.t, w.r.Create(w.t.Context(), target))
-				w.key = ctrl.Request{NamespacedName: client.ObjectKeyFromObject(target)}
-			},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWard(t)
-			w.block("n")
-			w.reconcile()
-			for range 5 {
-				require.Equal(t, 1, w.waiting("n"))
-				tc.off(w)
-				w.reconcile()
-				require.Zero(t, w.waiting("n"))
-				w.now = w.now.Add(restTime)
-				tc.on(w)
-				w.reconcile()
-			}
-		})
-	}
-}
-
 func TestATargetThatIsSwitchedOffAndOnRests(t *testing.T) {
 	w := newWard(t)
 	w.settle()
@@ -418,45 +334,4 @@ func TestATargetThatIsSwitchedOffAndOnRests(t *testing.T) {
 	assert.Equal(t, 2, w.clusters.count())
 	w.r.visits.forget(w.key.NamespacedName, w.now.Add(restTime))
 	assert.Empty(t, w.r.visits.left, "what has rested is not kept")
-}
-
-func TestACheckIsOfTheTargetAsItIsWhenItBegins(t *testing.T) {
-	w := newWard(t)
-	var seen string
-	w.clusters.answer = func(target *v1alpha1.Target) (deploytarget.Health, error) {
-		seen = target.Annotations["is"]
-		return well(target)
-	}
-	visit := w.r.visits.of(w.key.NamespacedName, func() *visit { return &visit{} })
-	w.change(func(target *v1alpha1.Target) { target.Annotations = map[string]string{"is": "new"} })
-	w.r.check(t.Context(), w.key, visit)
-	assert.Equal(t, "new", seen)
-	w.change(func(target *v1alpha1.Target) { target.Spec.HealthCheck = nil })
-	w.r.check(t.Context(), w.key, visit)
-	assert.Equal(t, 1, w.clusters.count(), "it asks for no check any more")
-}
-
-func TestClustersThatHangDelayTheirOwnNamespaceOnly(t *testing.T) {
-	lanes := &lanes{}
-	stop := lanes.open()
-	hanging := make(chan struct{}, 100)
-	ended := make(chan struct{}, 100)
-	for i := range 10 {
-		lanes.add(keyOf("broken", fmt.Sprint(i)), func(ctx context.Context) {
-			hanging <- struct{}{}
-			<-ctx.Done()
-			ended <- struct{}{}
-		})
-	}
-	for range laneWidth {
-		<-hanging
-	}
-	answered := make(chan struct{})
-	lanes.add(keyOf("other", "t"), func(context.Context) { close(answered) })
-	<-answered
-	assert.Empty(t, hanging, "no more than a few of a namespace at a time")
-	stop()
-	for range laneWidth {
-		<-ended
-	}
 }

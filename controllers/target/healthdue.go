@@ -35,15 +35,13 @@ func pauseAfter(interval time.Duration, failures int) time.Duration {
 	return max(interval, minInterval) << doublings
 }
 
-// visit is what the process knows about the checks of one Target. It is safe for concurrent use.
+// visit is what the process knows about the checks of one Target. It belongs to the worker of that.
 type visit struct {
-	mu sync.Mutex
 	// state is that of the last check, which began at began.
 	state state
 	began time.Time
-	// isRunning says that a check is under way, found is what it has found out and nobody has written yet.
-	isRunning bool
-	found     *finding
+	// found is what a check has found out and nobody has written yet.
+	found *finding
 	// next is when the clock starts the next check.
 	next     time.Time
 	failures int
@@ -51,8 +49,6 @@ type visit struct {
 
 // take returns what a check has found out, if the Target still is as it was then. Its Secret need not be: the next check is of that.
 func (v *visit) take(now state) *finding {
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	found := v.found
 	v.found = nil
 	now.secret = v.state.secret
@@ -62,37 +58,16 @@ func (v *visit) take(now state) *finding {
 	return found
 }
 
-// keep notes what a check has found out, until somebody can write it.
-func (v *visit) keep(found *finding) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.isRunning, v.found = false, found
-}
-
-// fail ends a check that found out nothing; the next one begins at a moment.
-func (v *visit) fail(next time.Time) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.isRunning, v.next = false, next
-}
-
 // schedule plans the next check after one whose outcome is written.
 func (v *visit) schedule(now time.Time, found *finding, pause func(failures int) time.Duration) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	if v.failures++; found.problem == nil {
 		v.failures = 0
 	}
 	v.next = now.Add(pause(v.failures))
 }
 
-// begin reports whether a check of the present state begins now, and else how long to wait for it; 0 is until the one under way has ended.
+// begin reports whether a check of the present state begins now, and else how long to wait for it.
 func (v *visit) begin(now time.Time, present state) (wait time.Duration, begins bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.isRunning || v.found != nil {
-		return 0, false
-	}
 	due := v.next
 	if v.state != present {
 		due = v.began.Add(restTime)
@@ -100,14 +75,8 @@ func (v *visit) begin(now time.Time, present state) (wait time.Duration, begins 
 	if wait := due.Sub(now); wait > 0 {
 		return wait, false
 	}
-	v.state, v.began, v.isRunning = present, now, true
+	v.state, v.began = present, now
 	return 0, true
-}
-
-func (v *visit) lastBegan() time.Time {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.began
 }
 
 // visits are those of all Targets that are checked. The zero value is empty. It is safe for concurrent use.
@@ -141,7 +110,7 @@ func (v *visits) forget(key types.NamespacedName, now time.Time) {
 		if v.left == nil {
 			v.left = map[types.NamespacedName]time.Time{}
 		}
-		v.left[key] = visit.lastBegan()
+		v.left[key] = visit.began
 	}
 	delete(v.known, key)
 	maps.DeleteFunc(v.left, func(_ types.NamespacedName, began time.Time) bool { return now.Sub(began) >= restTime })

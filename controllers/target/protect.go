@@ -8,28 +8,21 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
 )
 
 // protector keeps the objects of one kind that DeployItems and Installations name.
 type protector struct {
 	*Reconciler
-	kind  userKind
-	later fair.Later
-	queue workqueue.TypedRateLimitingInterface[ctrl.Request]
+	kind userKind
 }
 
 // Reconcile adds the finalizer to an object in use and to what it names, and removes it from one in deletion that nothing uses any more.
 func (p *protector) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if p.later.Look(ctx, req, func(woken ctrl.Request) { p.queue.Add(woken) }) {
-		return ctrl.Result{}, nil
-	}
 	object := p.kind.make()
 	if err := p.Get(ctx, req.NamespacedName, object); err != nil {
 		p.Backoff.Forget(req.NamespacedName)

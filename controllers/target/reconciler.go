@@ -15,11 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
 )
 
 // Reconciler protects what DeployItems use. It only touches objects that Flux applies: whoever deletes by hand means it.
@@ -41,14 +40,13 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		return err
 	}
 	r.metadata = mgr.GetCache()
-	options := fair.Options(concurrency, nil)
+	options := fairqueue.Options(concurrency, 0)
 	for _, kind := range users {
 		p := &protector{Reconciler: r, kind: kind}
 		blder := ctrl.NewControllerManagedBy(mgr).
 			Named(kind.controller).
 			For(kind.make(), builder.WithPredicates(kit.BeyondStatus)).
 			Watches(&v1alpha1.DeployItem{}, handler.EnqueueRequestsFromMapFunc(r.usedBy(kind)), builder.WithPredicates(kit.BeyondMetadata)).
-			WatchesRawSource(source.Func(p.keepQueue)).
 			WithOptions(options)
 		if kind.importsOf != nil {
 			blder = blder.Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(r.importedBy(kind)), builder.WithPredicates(kit.BeyondStatus))

@@ -22,7 +22,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
 )
 
 // gatherTime is how long changes are gathered before one sync for all of them: a sync reads everything that matches.
@@ -57,7 +57,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		WatchesMetadata(&corev1.Secret{}, after(gatherTime, r.of), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		WatchesRawSource(source.Channel(r.sources.woken, after(gatherTime, itself))).
 		WatchesRawSource(source.Func(r.keepQueue)).
-		WithOptions(fair.Options(concurrency, nil)).
+		WithOptions(fairqueue.Options(concurrency, 0)).
 		Complete(r)
 }
 

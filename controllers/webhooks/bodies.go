@@ -5,11 +5,10 @@ package webhooks
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"time"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/memory"
+	"golang.org/x/sync/semaphore"
 )
 
 const (
@@ -21,13 +20,12 @@ const (
 	turnTime = 5 * time.Second
 )
 
-// newBodies has room for the requests that are read and answered at the same time: half of it for one address, so that an API server has some
-// left whatever a Pod sends.
-func newBodies() *memory.Room { return memory.NewRoom(64<<20, 4<<10) }
+// newBodies has room for the requests that are read and answered at the same time.
+func newBodies() *semaphore.Weighted { return semaphore.NewWeighted(64 << 20) }
 
 // bounded answers with another handler what arrives in time and has room in memory.
 type bounded struct {
-	bodies *memory.Room
+	bodies *semaphore.Weighted
 	// within is how long a request may take to arrive.
 	within time.Duration
 	next   http.Handler
@@ -39,14 +37,13 @@ func (b bounded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the time of the request cannot be limited", http.StatusInternalServerError)
 		return
 	}
-	claim := b.bodies.Claim(sender(r))
-	defer claim.End()
 	ctx, cancel := context.WithTimeout(r.Context(), turnTime)
 	defer cancel()
-	if !claim.Wait(ctx, size(r)) {
+	if b.bodies.Acquire(ctx, size(r)) != nil {
 		http.Error(w, "too many large requests at the same time; try again", http.StatusServiceUnavailable)
 		return
 	}
+	defer b.bodies.Release(size(r))
 	b.next.ServeHTTP(w, r)
 }
 
@@ -56,12 +53,4 @@ func size(r *http.Request) int64 {
 		return maxBody
 	}
 	return r.ContentLength
-}
-
-// sender is the address of whoever sends the request, without its port.
-func sender(r *http.Request) string {
-	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
-		return host
-	}
-	return r.RemoteAddr
 }

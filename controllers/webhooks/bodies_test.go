@@ -32,10 +32,10 @@ func (r *recorder) SetReadDeadline(at time.Time) error {
 	return nil
 }
 
-// send sends a body of a declared size from an address, and returns the code of the answer.
-func send(handler http.Handler, from string, size int64) int {
+// send sends a body of a declared size, and returns the code of the answer.
+func send(handler http.Handler, size int64) int {
 	request := httptest.NewRequest(http.MethodPost, "/", http.NoBody)
-	request.RemoteAddr, request.ContentLength = from+":1", size
+	request.ContentLength = size
 	answer := &recorder{ResponseRecorder: httptest.NewRecorder()}
 	handler.ServeHTTP(answer, request)
 	return answer.Code
@@ -53,36 +53,21 @@ func TestBodiesHaveLittleMemoryTogether(t *testing.T) {
 					<-ctx.Done()
 				})}
 				for range 60 {
-					go func() { codes <- send(handler, "10.0.0.1", size) }()
+					go func() { codes <- send(handler, size) }()
 					synctest.Wait()
 				}
-				assert.Equal(t, 4, reading)
-				assert.LessOrEqual(t, bodies.Held(), int64(32<<20))
-				for range 56 {
+				assert.Equal(t, 9, reading)
+				for range 51 {
 					assert.Equal(t, http.StatusServiceUnavailable, <-codes)
 				}
 				answered()
-				for range 4 {
+				for range 9 {
 					assert.Equal(t, http.StatusOK, <-codes)
 				}
-				assert.Zero(t, bodies.Held())
+				assert.True(t, bodies.TryAcquire(64<<20))
 			})
 		})
 	}
-}
-
-func TestBodiesOfOneAddressLeaveRoomForThoseOfOthers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		bodies, begin := newBodies(), time.Now()
-		claim := bodies.Claim("10.0.0.1")
-		defer claim.End()
-		require.True(t, claim.Fits(32<<20))
-		handler := bounded{bodies, bodyTime, http.NotFoundHandler()}
-		assert.Equal(t, http.StatusNotFound, send(handler, "10.0.0.2", 3<<20))
-		assert.Zero(t, time.Since(begin), "it does not wait")
-		assert.Equal(t, http.StatusServiceUnavailable, send(handler, "10.0.0.1", 1))
-		assert.Equal(t, turnTime, time.Since(begin), "of the bubble, where no time passes")
-	})
 }
 
 func TestABodyThatStopsEnds(t *testing.T) {

@@ -9,11 +9,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/asides"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/driftdesk"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/writes"
@@ -31,42 +31,23 @@ type caller struct {
 	clock    *clock
 	targets  *targets
 	contexts *contexts
-	asides   *asides.Asides[*scope]
-	watches  *watches.Watches
-	writes   *writes.Writer
-	hooks    hooks
-	drift    *driftdesk.Desk
+	// waits tells the queue that the worker of an item waits.
+	waits   func(types.NamespacedName)
+	watches *watches.Watches
+	writes  *writes.Writer
+	hooks   hooks
+	drift   *driftdesk.Desk
 }
 
-// takeAnswer takes the answer of a call that has gone on without a worker.
-func (r *caller) takeAnswer(_ context.Context, s *scope) error {
-	if answered, ended := r.asides.Take(s.job); ended {
-		s.answer(answered)
-		s.isAnswered = true
-	}
-	return nil
-}
+// longCall is after what time a call counts as one that waits. Work of the processor takes less; what takes longer waits for a server.
+const longCall = time.Second
 
-// answer takes over what a call has found out.
-func (s *scope) answer(answered *scope) {
-	s.called, s.opened, s.news, s.outcome, s.err = answered.called, answered.opened, answered.news, answered.outcome, answered.err
-	s.hookRequeue = sooner(s.hookRequeue, answered.hookRequeue)
-}
-
-// call lets the deployer work. A call that takes long goes on without the worker.
+// call lets the deployer work. Meanwhile the handlers of events end its context when the job is over, and the queue keeps what happens for the next pass.
 func (r *caller) call(ctx context.Context, s *scope) error {
-	if !s.isAnswered {
-		own := *s
-		answered, stayed := r.asides.Run(s.job, func(c *asides.Call[*scope]) *scope {
-			r.work(ctx, &own, c)
-			return &own
-		})
-		if !stayed {
-			return kit.ErrStop
-		}
-		s.answer(answered)
-		s.item = answered.item // what the call has recorded
-	}
+	key := s.key()
+	impatient := time.AfterFunc(longCall, func() { r.waits(key) })
+	r.work(ctx, s)
+	impatient.Stop()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -76,9 +57,8 @@ func (r *caller) call(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// work makes one call. The context that the deployer gets ends with the deadline, with the job and with the process. A search for drift that takes long
-// to end holds the job up, and no worker.
-func (r *caller) work(ctx context.Context, s *scope, c *asides.Call[*scope]) {
+// work makes one call. The context that the deployer gets ends with the deadline, with the job and with the process.
+func (r *caller) work(ctx context.Context, s *scope) {
 	s.called = time.Now()
 	working, cancel := s.job.Run(ctx)
 	defer cancel(nil)
@@ -88,14 +68,15 @@ func (r *caller) work(ctx context.Context, s *scope, c *asides.Call[*scope]) {
 		defer stop()
 	}
 	if s.err = r.drift.Stop(working, s.key()); s.err == nil {
-		s.outcome, s.err = r.perform(working, s, c)
+		s.outcome, s.err = r.perform(working, s)
 	}
 	if !s.job.HasEnded() { // else the item may be gone, and nobody would drop its duration
 		r.options.Metrics.RecordDuration(ctx, s.item, s.called)
 	}
 }
 
-func (r *caller) perform(ctx context.Context, s *scope, c *asides.Call[*scope]) (Outcome, error) {
+func (r *caller) perform(ctx context.Context, s *scope) (Outcome, error) {
+	key := s.key()
 	item := &Item{
 		DeployItem: s.item, Deadline: s.deadline(), Checkpoint: s.checkpointOf(ctx), Memory: s.job.Memory, DeployItems: r.live, Siblings: r.client,
 		Targets: func(ctx context.Context, name string) (*target.Cluster, error) { return r.targets.open(ctx, s, name) },
@@ -104,7 +85,7 @@ func (r *caller) perform(ctx context.Context, s *scope, c *asides.Call[*scope]) 
 		},
 		Changed: func(watched Watched) bool { return r.mayHaveChanged(s, watched) },
 		Record:  func(ctx context.Context, status *runtime.RawExtension) error { return r.record(ctx, s, status) },
-		Waits:   c.Leave,
+		Waits:   func() { r.waits(key) },
 		Warn:    func(reason, message string) { r.warn(s, reason, message) },
 		Wake:    func() { s.job.Wake() },
 	}
@@ -122,7 +103,6 @@ func (r *caller) perform(ctx context.Context, s *scope, c *asides.Call[*scope]) 
 		item.TargetProblem = err
 	}
 	s.job.HadTarget = s.job.HadTarget || item.Target != nil
-	c.Reaches(item.Target)
 	if item.Context, err = r.contexts.read(ctx, s.item); err != nil {
 		return Outcome{}, err
 	}

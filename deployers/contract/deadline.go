@@ -51,7 +51,7 @@ func (s *scope) isLate(now time.Time) bool {
 
 // expire fails a job whose time was up while nothing was running.
 func (r *reporter) expire(ctx context.Context, s *scope) error {
-	if s.isAnswered || !s.isLate(time.Now()) {
+	if !s.isLate(time.Now()) {
 		return nil
 	}
 	return r.fail(ctx, s, s.timeout(nil))
@@ -121,9 +121,6 @@ func (s *scope) checkpointOf(ctx context.Context) func(string) error {
 
 // idleUntilDue ends the pass when the deployer has nothing to do: then only the state of a job that takes long is shown.
 func (r *reporter) idleUntilDue(ctx context.Context, s *scope) error {
-	if s.isAnswered {
-		return nil
-	}
 	var due bool
 	if s.news, due = s.job.Due(time.Now()); due {
 		return nil
@@ -133,9 +130,6 @@ func (r *reporter) idleUntilDue(ctx context.Context, s *scope) error {
 
 // nextLook returns when the item has to be looked at again without an event.
 func (s *scope) nextLook(now time.Time) time.Duration {
-	if s.isAnswered && s.job.IsWoken() {
-		return time.Millisecond // while the call went on without a worker, no pass could take the wake-up
-	}
 	var next time.Time
 	earliest := func(at time.Time) {
 		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
@@ -173,9 +167,6 @@ type vigil struct {
 	watched []watches.Object
 	woken   atomic.Bool
 }
-
-// Tenant is the namespace of the item.
-func (v *vigil) Tenant() string { return v.key.Namespace }
 
 // Wake brings the item to a worker.
 func (v *vigil) Wake(...watches.Key) {

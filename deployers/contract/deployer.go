@@ -90,8 +90,8 @@ type Item struct {
 	Deadline time.Time
 	// Checkpoint names the current step in timeout messages; it returns an error with code ERR_TIMEOUT when the time is up.
 	Checkpoint func(name string) error
-	// Waits says that the call is about to wait, so that its worker may turn to other items meanwhile. It returns at once, and may be called at any
-	// time and by any goroutine of the call. A call that takes longer than a second waits anyhow. Nil keeps the worker.
+	// Waits says that the call is about to wait, so that it does not count as one of those worked on at the same time. It returns at once, and may be
+	// called at any time and by any goroutine of the call. A call that takes longer than a second counts as one that waits anyhow. It may be nil.
 	Waits func()
 	// Warn posts a Warning event about what the job is about to do, once a job and reason. Nil posts none.
 	Warn func(reason, message string)

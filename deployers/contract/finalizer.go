@@ -24,7 +24,7 @@ const finalizerRestoredMessage = "the finalizer " + v1alpha1.Finalizer + " was r
 // protect sets the finalizer that a deletion waits for, before the deployer is called. The status of the job was written before: an item that has got its
 // finalizer so has had a job.
 func (r *reporter) protect(ctx context.Context, s *scope) error {
-	if s.isAnswered || s.deleting() || controllerutil.ContainsFinalizer(s.item, v1alpha1.Finalizer) {
+	if s.deleting() || controllerutil.ContainsFinalizer(s.item, v1alpha1.Finalizer) {
 		return nil
 	}
 	err := r.writes.Metadata(ctx, s.item, kit.MetadataChange{AddFinalizer: v1alpha1.Finalizer})

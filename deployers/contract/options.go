@@ -41,11 +41,9 @@ type Options struct {
 	TargetSelectors []v1alpha1.TargetSelector
 	// TargetsOnly leaves items without target to other deployers.
 	TargetsOnly bool
-	// Concurrency is the number of DeployItems worked on at the same time; 0 means 30.
+	// Concurrency is the number of DeployItems worked on at the same time; 0 means 30. Namespaces that have less than a quarter of them get as many
+	// more together, and 64 items may wait beside them: see Item.Waits.
 	Concurrency int
-	// MaxWaiting is how many calls of the deployer may go on beside those that Concurrency allows, because they wait: see Item.Waits. While half of
-	// them are left, everybody may take them; then each namespace and each cluster gets a quarter of all at most. 0 means none.
-	MaxWaiting int
 	// MinRetryDelay and MaxRetryDelay bound the delay before the next attempt of a job that failed; 0 means 250 ms and 30 s.
 	MinRetryDelay, MaxRetryDelay time.Duration
 	// MaxTimeout is the longest time for a job, also of an item whose timeout is none; 0 means no limit.
@@ -66,7 +64,7 @@ type Options struct {
 	JitterPercentage uint8
 	// MinContinuousInterval is the least time between the end of a job of an item and the next one that the clock starts; 0 means 10 s.
 	MinContinuousInterval time.Duration
-	// MaxDriftWatches is how many watches look for drift at most; 0 means 4096. At most 512 of them serve one namespace.
+	// MaxDriftWatches is how many watches look for drift at most; 0 means 4096.
 	MaxDriftWatches int
 	// Sources makes items follow the sources that they name. Optional: without it no source gives an item a job.
 	Sources *SourceWatch

@@ -19,18 +19,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/asides"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/driftdesk"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/exports"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/owners"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/presence"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/sites"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/writes"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -51,8 +49,6 @@ type reconciler struct {
 
 	jobs      *jobs.Jobs
 	watches   *watches.Watches
-	asides    *asides.Asides[*scope]
-	sites     *sites.Sites
 	writes    *writes.Writer
 	hooks     hooks
 	selection *selection
@@ -64,7 +60,6 @@ type reconciler struct {
 	vigils    *vigils
 	restored  *flowcontrol.Backoff
 	queue     workqueue.TypedRateLimitingInterface[ctrl.Request]
-	later     fair.Later
 	steps     []kit.Step[*scope]
 }
 
@@ -83,8 +78,6 @@ type scope struct {
 	err     error
 	// called is when the deployer was called.
 	called time.Time
-	// isAnswered says that a call which went on without a worker has answered.
-	isAnswered bool
 	// requeue is when to look at the item again without an event; 0 is never.
 	requeue time.Duration
 	// isIdle says that the item has no job.
@@ -103,7 +96,7 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 	r := &reconciler{
 		client: c, deployer: deployer, options: &options, restored: kit.NewRestorations(),
 		itemsByTarget: deployer.Name() + "/target", itemsByContext: deployer.Name() + "/context", itemsBySource: deployer.Name() + "/source",
-		watches: &watches.Watches{}, sites: &sites.Sites{}, writes: &writes.Writer{Client: c, Live: live, Metrics: options.Metrics},
+		watches: &watches.Watches{}, writes: &writes.Writer{Client: c, Live: live, Metrics: options.Metrics},
 	}
 	planner, _ := deployer.(Planner)
 	typed, _ := deployer.(Typed)
@@ -111,14 +104,13 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 	r.hooks = hooksOf(deployer, r.options)
 	r.jobs = &jobs.Jobs{Queue: r.enqueue, Released: func(j *jobs.Job) { r.watches.Release(j) }}
 	r.vigils = &vigils{watches: r.watches, queue: r.enqueue, of: map[types.NamespacedName]*vigil{}}
-	r.asides = asides.New[*scope](options.MaxWaiting, r.enqueue)
 	r.selection = &selection{client: c, live: live, deployer: deployer.Name(), options: r.options, jobs: r.jobs}
 	clock := newClock(deployer, r.options)
 	r.repeater = &repeater{
 		live: live, clock: clock, sources: options.Sources, hooks: append(slices.Clone(r.hooks), clock), isHooked: len(r.hooks) > 0,
 		held: &owners.Held{Watches: r.watches, Queue: r.enqueue},
 	}
-	targets := &targets{client: c, live: live, options: r.options, sites: r.sites, planner: planner}
+	targets := &targets{client: c, live: live, options: r.options, planner: planner}
 	r.starter = &starter{
 		live: live, options: r.options, deployer: deployer.Name(), itemType: deployer.Type(), planner: planner, typed: typed, targets: targets, jobs: r.jobs, writes: r.writes,
 	}
@@ -126,7 +118,7 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 	r.drift = r.newDriftDesk(live, contexts)
 	r.caller = &caller{
 		client: c, live: live, deployer: deployer, options: r.options, clock: clock, targets: targets, contexts: contexts,
-		asides: r.asides, watches: r.watches, writes: r.writes, hooks: r.hooks, drift: r.drift,
+		waits: r.waits, watches: r.watches, writes: r.writes, hooks: r.hooks, drift: r.drift,
 	}
 	r.reporter = &reporter{
 		options: r.options, planner: planner, keeper: keeper, jobs: r.jobs, watches: r.watches, writes: r.writes, vigils: r.vigils,
@@ -143,7 +135,6 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 		r.starter.refuseOtherType,    // othertype.go        last job of another type → failed
 		r.starter.pickUp,             // claim.go           new job → one status write
 		r.starter.forgetTestRequest,  // claim.go           job that it asked for → test annotation off
-		r.caller.takeAnswer,          // call.go            call that has gone on without a worker → its answer
 		r.reporter.expire,            // deadline.go        time is up → failed with the root cause
 		r.reporter.idleUntilDue,      // deadline.go        nothing has changed for a waiting job → wait on
 		r.reporter.protect,           // finalizer.go       item without finalizer → finalizer on
@@ -156,9 +147,6 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 
 // Reconcile brings one item on. Its errors are about the landscaper cluster; those of the work are in the item's status.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	if r.later.Look(ctx, request, func(woken ctrl.Request) { r.queue.Add(woken) }) {
-		return ctrl.Result{}, nil
-	}
 	item := &v1alpha1.DeployItem{}
 	if err := r.client.Get(ctx, request.NamespacedName, item); err != nil {
 		r.forget(ctx, request.NamespacedName)
@@ -167,15 +155,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if r.writes.Written.Stale(item) {
 		return ctrl.Result{}, nil
 	}
-	if r.asides.IsBusy(request.NamespacedName) {
-		if !r.concerns(item) {
-			r.jobs.Forget(request.NamespacedName)
-		}
-		return ctrl.Result{}, nil // the end of the call brings the item back
-	}
 	if !r.concerns(item) {
 		r.jobs.Forget(request.NamespacedName)
-		r.asides.Forget(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	s := &scope{item: item, maxTimeout: r.options.MaxTimeout}
@@ -186,13 +167,11 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 func (r *reconciler) forget(ctx context.Context, key types.NamespacedName) {
 	r.jobs.Forget(key)
 	kit.ForgetDurations(ctx, r.options.Metrics, &v1alpha1.DeployItem{}, key) // after the job, whose calls are not measured any more
-	r.asides.Forget(key)
 	r.jobs.Drop(key)
 	r.repeater.forget(key)
 	r.vigils.end(key)
 	r.restored.Reset(key.String())
 	r.writes.Written.Forget(key)
-	r.sites.Forget(key)
 	r.drift.Forget(key)
 }
 
@@ -264,5 +243,12 @@ func (r *reconciler) concerns(item *v1alpha1.DeployItem) bool {
 func (r *reconciler) enqueue(key types.NamespacedName) {
 	if r.queue != nil {
 		r.queue.Add(ctrl.Request{NamespacedName: key})
+	}
+}
+
+// waits tells the queue that the worker of an item waits, so that it does not count as one that works.
+func (r *reconciler) waits(key types.NamespacedName) {
+	if queue, is := r.queue.(*fairqueue.Queue[ctrl.Request]); is {
+		queue.Waits(ctrl.Request{NamespacedName: key})
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fair"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -45,9 +45,6 @@ func Serve(mgr ctrl.Manager, deployer Deployer, options Options) error {
 	if err := mgr.Add(manager.RunnableFunc(r.watches.Run)); err != nil {
 		return fmt.Errorf("serve %s: %w", deployer.Name(), err)
 	}
-	if err := mgr.Add(manager.RunnableFunc(r.asides.Wait)); err != nil {
-		return fmt.Errorf("serve %s: %w", deployer.Name(), err)
-	}
 	if r.drift != nil {
 		if err := mgr.Add(manager.RunnableFunc(r.drift.Run)); err != nil {
 			return fmt.Errorf("serve %s: %w", deployer.Name(), err)
@@ -58,21 +55,24 @@ func Serve(mgr ctrl.Manager, deployer Deployer, options Options) error {
 	}
 	made := ctrl.NewControllerManagedBy(mgr).Named(deployer.Name()).
 		Watches(&v1alpha1.DeployItem{}, &itemHandler{reconciler: r}).
-		Watches(&v1alpha1.Target{}, ofNew(r.laterUsersOf("Target", r.itemsByTarget)), builder.WithPredicates(kit.BeyondStatus)).
-		Watches(&v1alpha1.Context{}, ofNew(r.laterUsersOf("Context", r.itemsByContext)), builder.WithPredicates(kit.BeyondMetadata)).
+		Watches(&v1alpha1.Target{}, ofNew(r.usersOf(r.itemsByTarget)), builder.WithPredicates(kit.BeyondStatus)).
+		Watches(&v1alpha1.Context{}, ofNew(r.usersOf(r.itemsByContext)), builder.WithPredicates(kit.BeyondMetadata)).
 		WatchesRawSource(source.Func(r.keepQueue)).
 		WithOptions(r.controllerOptions())
 	if sources := options.Sources; sources != nil {
 		for _, kind := range sources.Kinds {
-			made = made.Watches(kind, handler.EnqueueRequestsFromMapFunc(r.laterFollowersOf(kind)), builder.WithPredicates(sources.News))
+			made = made.Watches(kind, handler.EnqueueRequestsFromMapFunc(r.followersOf), builder.WithPredicates(sources.News))
 		}
 	}
 	return made.Complete(r)
 }
 
-// controllerOptions shares the workers among namespaces and clusters.
+// waitingCalls is how many calls of the deployer may wait beside those that work.
+const waitingCalls = 64
+
+// controllerOptions shares the workers among namespaces.
 func (r *reconciler) controllerOptions() controller.Options {
-	made := fair.Options(r.options.Concurrency, r.sites)
+	made := fairqueue.Options(r.options.Concurrency, waitingCalls)
 	made.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](r.options.MinRetryDelay, r.options.MaxRetryDelay)
 	made.SkipNameValidation = new(true)
 	return made
@@ -148,29 +148,6 @@ func ofNew(users handler.MapFunc) handler.EventHandler {
 	}
 }
 
-// laterUsersOf leaves usersOf to a worker of the namespace of an object.
-func (r *reconciler) laterUsersOf(kind, index string) handler.MapFunc {
-	isUsed := func(ctx context.Context, object client.Object) bool {
-		return r.isListed(ctx, client.InNamespace(object.GetNamespace()), client.MatchingFields{index: object.GetName()})
-	}
-	return r.later.Noted(kind, isUsed, r.usersOf(index))
-}
-
-// laterFollowersOf leaves followersOf to a worker of the namespace of a source.
-func (r *reconciler) laterFollowersOf(kind client.Object) handler.MapFunc {
-	isFollowed := func(ctx context.Context, source client.Object) bool {
-		return r.isListed(ctx, client.MatchingFields{r.itemsBySource: r.options.Sources.KeyOf(source)})
-	}
-	return r.later.Noted(fmt.Sprintf("%T", kind), isFollowed, r.followersOf)
-}
-
-// isListed reports whether there is a DeployItem, also where that cannot be found out.
-func (r *reconciler) isListed(ctx context.Context, by ...client.ListOption) bool {
-	var list v1alpha1.DeployItemList
-	err := r.client.List(ctx, &list, append(by, client.Limit(1), client.UnsafeDisableDeepCopy)...)
-	return err != nil || len(list.Items) > 0
-}
-
 // usersOf returns the items that name an object, after waking their jobs. Whether there is something to do for them is left to other passes, because their
 // configurations take long to read.
 func (r *reconciler) usersOf(index string) handler.MapFunc {
@@ -241,16 +218,11 @@ func (h *itemHandler) Delete(ctx context.Context, deleted event.DeleteEvent, _ w
 // seen takes note of an item and reports whether it has to be queued.
 func (r *reconciler) seen(obj client.Object) bool {
 	item := obj.(*v1alpha1.DeployItem)
-	r.jobs.Observe(item)
+	r.jobs.Observe(item, item.Annotations[v1alpha1.IgnoreAnnotation] == "true")
 	r.writes.Written.Stale(item)
 	r.drift.Observe(item)
 	key := client.ObjectKeyFromObject(item)
-	if r.concerns(item) {
-		r.sites.Note(item)
-		return true
-	}
-	r.sites.Forget(key)
-	return r.jobs.Of(key) != nil
+	return r.concerns(item) || r.jobs.Of(key) != nil
 }
 
 // CacheOptions says what the cache of a deployer for one item type holds: the DeployItems of that type only, selected by the API

@@ -102,56 +102,6 @@ func TestEventsOfWhatManyItemsNameCopyAndReadNone(t *testing.T) {
 	}
 }
 
-func TestWhoNamesWhatChangesIsLookedForByAWorkerOfItsNamespace(t *testing.T) {
-	source := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "source"}}
-	for name, tc := range map[string]struct {
-		events          func(*reconciler) handler.MapFunc
-		changed, unused client.Object
-	}{
-		"Target": {
-			func(r *reconciler) handler.MapFunc { return r.laterUsersOf("Target", r.itemsByTarget) },
-			&v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Name: "target"}}, &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Name: "other"}},
-		},
-		"Context": {
-			func(r *reconciler) handler.MapFunc { return r.laterUsersOf("Context", r.itemsByContext) },
-			&v1alpha1.Context{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, &v1alpha1.Context{ObjectMeta: metav1.ObjectMeta{Name: "other"}},
-		},
-		"source": {
-			func(r *reconciler) handler.MapFunc { return r.laterFollowersOf(source) },
-			source, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "other"}},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			scheme, lists := runtime.NewScheme(), 0
-			require.NoError(t, v1alpha1.AddToScheme(scheme))
-			builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(repeated("a"), repeated("b"))
-			r := newReconciler(nil, nil, &scripted{itemType: "example.com/read"}, Options{Sources: sourceWatch()})
-			require.NoError(t, r.index(indexes{builder}))
-			r.client = interceptor.NewClient(builder.Build(), interceptor.Funcs{
-				List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-					lists++
-					return c.List(ctx, list, options...)
-				},
-			})
-			r.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
-			t.Cleanup(r.queue.ShutDown)
-			tc.changed.SetNamespace("ns")
-			tc.unused.SetNamespace("ns")
-			worker := ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns"}}
-			for range 40 {
-				assert.Equal(t, []ctrl.Request{worker}, tc.events(r)(t.Context(), tc.changed))
-			}
-			assert.Equal(t, 40, lists, "each event asks whether anybody is concerned, and no more")
-			assert.Empty(t, tc.events(r)(t.Context(), tc.unused), "the namespace takes no worker from others")
-			lists = 0
-			_, err := r.Reconcile(t.Context(), worker)
-			require.NoError(t, err)
-			assert.Equal(t, 1, lists, "once for all events")
-			assert.Equal(t, 2, r.queue.Len())
-		})
-	}
-}
-
 // watching is a deployer that looks for drift, and reads what the configurations of its items say.
 type watching struct {
 	planning

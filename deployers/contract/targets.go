@@ -13,7 +13,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/sites"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
@@ -26,7 +25,6 @@ type targets struct {
 	client  client.Client
 	live    client.Reader
 	options *Options
-	sites   *sites.Sites
 	// planner is nil where the deployer is none.
 	planner Planner
 }
@@ -55,7 +53,6 @@ func (t *targets) open(ctx context.Context, s *scope, name string) (*target.Clus
 	if err != nil {
 		return nil, s.targetFailure(err, name)
 	}
-	t.sites.Opened(s.key(), name, cluster)
 	return cluster, nil
 }
 

@@ -27,13 +27,13 @@ func TestT03AnUnreadableItemIsNotCarriedOut(t *testing.T) {
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
 	r := newReconciler(fake.NewClientBuilder().WithScheme(scheme).Build(), nil, deployer, Options{SkipPullSecrets: true}).caller
 	item := &v1alpha1.DeployItem{Undecoded: v1alpha1.Undecoded{"spec.timeout cannot be read"}}
-	_, err := r.perform(t.Context(), &scope{item: item, job: &jobs.Job{}}, nil)
+	_, err := r.perform(t.Context(), &scope{item: item, job: &jobs.Job{}})
 	var failure *kit.Failure
 	require.ErrorAs(t, err, &failure)
 	assert.Equal(t, kit.Stalled, failure.Kind)
 	assert.ErrorContains(t, err, "spec.timeout cannot be read")
 	item.DeletionTimestamp = &metav1.Time{Time: time.Now()}
-	_, err = r.perform(t.Context(), &scope{item: item, job: &jobs.Job{}}, nil)
+	_, err = r.perform(t.Context(), &scope{item: item, job: &jobs.Job{}})
 	require.NoError(t, err)
 	_, erased := deployer.calls()
 	assert.Equal(t, 1, erased)

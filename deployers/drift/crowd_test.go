@@ -19,8 +19,8 @@ import (
 func crowd(w *Watches, count int) *owner {
 	o := &owner{key: types.NamespacedName{Namespace: "n", Name: "item"}}
 	streams := []*stream{
-		newStream(w, streamKey{kind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}}, "n", nil, []string{us}),
-		newStream(w, streamKey{kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}}, "n", nil, []string{us}),
+		newStream(w, streamKey{kind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}}, nil, []string{us}),
+		newStream(w, streamKey{kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}}, nil, []string{us}),
 	}
 	for i := range count {
 		p := place{streams[i%2], objectKey{unique.Make(fmt.Sprintf("n%d", i%7)), fmt.Sprintf("o%d", count-i)}}
@@ -49,7 +49,7 @@ func TestManyObjectsAreFoundWithFewComparisons(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, comparisons := New(func(types.NamespacedName) {}, 0, 0), 0
+			w, comparisons := New(func(types.NamespacedName) {}, 0), 0
 			w.compare = func(a, b Object) int {
 				comparisons++
 				return compareObjects(a, b)
@@ -69,7 +69,7 @@ func TestManyObjectsAreFoundWithFewComparisons(t *testing.T) {
 }
 
 func TestOnlyObjectsOfTheOwnerAreFound(t *testing.T) {
-	w := New(func(types.NamespacedName) {}, 0, 0)
+	w := New(func(types.NamespacedName) {}, 0)
 	o := crowd(w, 100)
 	theirs := o.objects[7].object()
 	for name, other := range map[string]Object{
@@ -91,7 +91,7 @@ func TestOnlyObjectsOfTheOwnerAreFound(t *testing.T) {
 // TestAnOwnerIsToldOnceThatAllIsWatched has an owner one of whose kinds is watched and the other one not yet.
 func TestAnOwnerIsToldOnceThatAllIsWatched(t *testing.T) {
 	var told []types.NamespacedName
-	w := New(func(owner types.NamespacedName) { told = append(told, owner) }, 0, 0)
+	w := New(func(owner types.NamespacedName) { told = append(told, owner) }, 0)
 	o := crowd(w, 100)
 	o.tell = true
 
@@ -115,7 +115,7 @@ func (s *slow) GetManagedFields() []metav1.ManagedFieldsEntry {
 }
 
 func TestNobodyWaitsWhileTheFieldsOfAnObjectAreRead(t *testing.T) {
-	w := New(func(types.NamespacedName) {}, 0, 0)
+	w := New(func(types.NamespacedName) {}, 0)
 	o := crowd(w, 2)
 	isRead, isFree := false, false
 	live := &slow{read: func() {

@@ -34,7 +34,6 @@ type streamKey struct {
 type stream struct {
 	watches  *Watches
 	key      streamKey
-	tenant   string
 	cluster  *target.Cluster
 	managers []string
 	ctx      context.Context
@@ -67,9 +66,9 @@ type state struct {
 	suspect, gone bool
 }
 
-func newStream(w *Watches, key streamKey, tenant string, cluster *target.Cluster, managers []string) *stream {
+func newStream(w *Watches, key streamKey, cluster *target.Cluster, managers []string) *stream {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &stream{watches: w, key: key, tenant: tenant, cluster: cluster, managers: managers, ctx: ctx, cancel: cancel, objects: map[objectKey]state{}}
+	return &stream{watches: w, key: key, cluster: cluster, managers: managers, ctx: ctx, cancel: cancel, objects: map[objectKey]state{}}
 }
 
 // run keeps the watch open until the stream is cancelled.
@@ -163,7 +162,7 @@ func (s *stream) meet(key objectKey, st state, known bool, seen mark, deleted bo
 		// the strings of an event are part of the whole answer of the server
 		key.name = string([]byte(key.name))
 		s.strangers++
-		s.watches.strangers[s.tenant]++
+		s.watches.strangers++
 	}
 	st.mark, st.round = seen, s.round
 	s.objects[key] = st
@@ -171,13 +170,13 @@ func (s *stream) meet(key objectKey, st state, known bool, seen mark, deleted bo
 
 // hasRoomFor reports whether one more object of nobody is remembered. One that is not is read once when it becomes an owner's.
 func (s *stream) hasRoomFor(key objectKey) bool {
-	return !s.closed && s.strangers < maxStrangers && s.watches.strangers[s.tenant] < maxTenantStrangers && max(len(key.name), len(key.namespace.Value())) <= maxName
+	return !s.closed && s.strangers < maxStrangers && s.watches.strangers < maxAllStrangers && max(len(key.name), len(key.namespace.Value())) <= maxName
 }
 
 // close ends the watch of a stream that has no objects of owners.
 func (s *stream) close() {
 	s.cancel()
-	s.watches.forgetStrangers(s.tenant, s.strangers)
+	s.watches.strangers -= s.strangers
 	s.closed, s.strangers = true, 0
 	clear(s.objects)
 }
@@ -185,7 +184,7 @@ func (s *stream) close() {
 // forgetStranger counts an object of nobody less.
 func (s *stream) forgetStranger() {
 	s.strangers--
-	s.watches.forgetStrangers(s.tenant, 1)
+	s.watches.strangers--
 }
 
 // isForeign reports whether somebody else may have changed an object after the deployer wrote it last; where it never did, after the last job.
@@ -325,7 +324,7 @@ func (w *Watches) move(o *owner, from *stream) bool {
 		if p.stream != from {
 			continue
 		}
-		to, err := w.streamFor(o.key.Namespace, deployed, p.object())
+		to, err := w.streamFor(deployed, p.object())
 		if err != nil {
 			complete = false
 			continue

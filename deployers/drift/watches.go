@@ -22,12 +22,10 @@ import (
 const (
 	// DefaultMaxWatches is how many watches a process holds open at most.
 	DefaultMaxWatches = 4096
-	// DefaultMaxTenantWatches is how many of them are for one namespace of the landscaper cluster at most.
-	DefaultMaxTenantWatches = 512
 	// maxStrangers is how many objects of nobody a watch remembers: objects of jobs that have not ended yet.
 	maxStrangers = 10000
-	// maxTenantStrangers is how many of them all watches for one namespace of the landscaper cluster remember together.
-	maxTenantStrangers = 5 * maxStrangers
+	// maxAllStrangers is how many of them all watches remember together.
+	maxAllStrangers = 10 * maxStrangers
 	// maxName is the length of the longest name of an object of nobody that is remembered: that of nearly all kinds.
 	maxName = 253
 	// grace is how long an object that a job has just made may be missing in a watch until somebody looks for it.
@@ -66,21 +64,17 @@ type Watches struct {
 	changed func(owner types.NamespacedName)
 	// compare orders objects.
 	compare func(a, b Object) int
-	// maxWatches and maxTenant bound the watches.
-	maxWatches, maxTenant int
+	// maxWatches bounds the watches.
+	maxWatches int
 
 	mu      sync.Mutex
 	owners  map[types.NamespacedName]*owner
 	streams map[streamKey]*stream
 	// narrow are the kinds that may only be watched namespace by namespace.
 	narrow map[streamKey]struct{}
-	// tenants counts the streams of each namespace.
-	tenants map[string]int
-	// strangers counts the objects of nobody in the streams of each namespace.
-	strangers map[string]int
-	// objects counts those of all owners.
-	objects int
-	done    bool
+	// objects counts those of all owners, strangers those of nobody.
+	objects, strangers int
+	done               bool
 }
 
 // owner is a DeployItem.
@@ -111,12 +105,11 @@ func (p place) object() Object {
 	return Object{Kind: p.stream.key.kind, Namespace: p.key.namespace.Value(), Name: p.key.name}
 }
 
-// New returns an empty set of watches. The limits of 0 are the defaults.
-func New(changed func(owner types.NamespacedName), maxWatches, maxTenantWatches int) *Watches {
+// New returns an empty set of watches. A limit of 0 is the default.
+func New(changed func(owner types.NamespacedName), maxWatches int) *Watches {
 	return &Watches{
-		changed: changed, compare: compareObjects, maxWatches: cmp.Or(maxWatches, DefaultMaxWatches), maxTenant: cmp.Or(maxTenantWatches, DefaultMaxTenantWatches),
-		owners: map[types.NamespacedName]*owner{}, streams: map[streamKey]*stream{}, narrow: map[streamKey]struct{}{}, tenants: map[string]int{},
-		strangers: map[string]int{},
+		changed: changed, compare: compareObjects, maxWatches: cmp.Or(maxWatches, DefaultMaxWatches),
+		owners: map[types.NamespacedName]*owner{}, streams: map[streamKey]*stream{}, narrow: map[streamKey]struct{}{},
 	}
 }
 
@@ -141,7 +134,7 @@ func (w *Watches) Follow(key types.NamespacedName, deployed Deployed) error {
 	var err error
 	for _, object := range deployed.Objects {
 		var s *stream
-		if s, err = w.streamFor(key.Namespace, deployed, object); err != nil {
+		if s, err = w.streamFor(deployed, object); err != nil {
 			break
 		}
 		fresh.objects = append(fresh.objects, place{s, objectKey{unique.Make(object.Namespace), object.Name}})
@@ -326,7 +319,7 @@ func (o *owner) troubled() (Trouble, schema.GroupVersionKind) {
 }
 
 // streamFor returns the stream that shows an object, a new one if there is none.
-func (w *Watches) streamFor(tenant string, deployed Deployed, object Object) (*stream, error) {
+func (w *Watches) streamFor(deployed Deployed, object Object) (*stream, error) {
 	key := streamKey{cluster: deployed.Cluster.Config, kind: object.Kind, selector: deployed.Selector}
 	if _, isNarrow := w.narrow[key]; isNarrow {
 		key.namespace = object.Namespace
@@ -334,12 +327,11 @@ func (w *Watches) streamFor(tenant string, deployed Deployed, object Object) (*s
 	if known, found := w.streams[key]; found {
 		return known, nil
 	}
-	if len(w.streams) >= w.maxWatches || w.tenants[tenant] >= w.maxTenant {
+	if len(w.streams) >= w.maxWatches {
 		return nil, ErrTooMany
 	}
-	opened := newStream(w, key, tenant, deployed.Cluster, deployed.Managers)
+	opened := newStream(w, key, deployed.Cluster, deployed.Managers)
 	w.streams[key] = opened
-	w.tenants[tenant]++
 	if !w.done {
 		go opened.run()
 	}
@@ -391,9 +383,6 @@ func (w *Watches) closeUnused() {
 		}
 		s.close()
 		delete(w.streams, key)
-		if w.tenants[s.tenant]--; w.tenants[s.tenant] <= 0 {
-			delete(w.tenants, s.tenant)
-		}
 	}
 	w.forgetNarrow()
 }
@@ -412,13 +401,6 @@ func (w *Watches) forgetNarrow() {
 		if _, isWatched := watched[key]; !isWatched {
 			delete(w.narrow, key)
 		}
-	}
-}
-
-// forgetStrangers counts objects of nobody less.
-func (w *Watches) forgetStrangers(tenant string, objects int) {
-	if w.strangers[tenant] -= objects; w.strangers[tenant] <= 0 {
-		delete(w.strangers, tenant)
 	}
 }
 

@@ -62,8 +62,8 @@ func TestWhatIsSuspicious(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var told []types.NamespacedName
-			w := New(func(key types.NamespacedName) { told = append(told, key) }, 0, 0)
-			s := newStream(w, streamKey{}, "n", nil, []string{us})
+			w := New(func(key types.NamespacedName) { told = append(told, key) }, 0)
+			s := newStream(w, streamKey{}, nil, []string{us})
 			o := &owner{key: types.NamespacedName{Namespace: "n", Name: "item"}}
 			key := objectKey{unique.Make("n"), "o"}
 			o.objects = []place{{s, key}}
@@ -86,8 +86,8 @@ func TestWhatIsSuspicious(t *testing.T) {
 }
 
 func TestWhatWasSeenIsNoNews(t *testing.T) {
-	w := New(func(types.NamespacedName) {}, 0, 0)
-	s := newStream(w, streamKey{}, "n", nil, []string{us})
+	w := New(func(types.NamespacedName) {}, 0)
+	s := newStream(w, streamKey{}, nil, []string{us})
 	o := &owner{key: types.NamespacedName{Namespace: "n", Name: "item"}}
 	key := objectKey{unique.Make("n"), "o"}
 	o.objects = []place{{s, key}}
@@ -129,8 +129,8 @@ func TestOthersFieldsAreNoNewsWhereAllWantedOnesAreOurs(t *testing.T) {
 		"managedFields of somebody else": {true, object(entry("x", 20, "all", "")), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := New(func(types.NamespacedName) {}, 0, 0)
-			s := newStream(w, streamKey{}, "n", nil, []string{us})
+			w := New(func(types.NamespacedName) {}, 0)
+			s := newStream(w, streamKey{}, nil, []string{us})
 			o := &owner{key: types.NamespacedName{Namespace: "n", Name: "item"}}
 			key := objectKey{unique.Make("n"), "o"}
 			o.objects = []place{{s, key}}
@@ -157,7 +157,7 @@ func (b breaking) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, e
 }
 
 func TestAPanicOverWhatATargetSendsEndsTheWatchAlone(t *testing.T) {
-	s := newStream(New(func(types.NamespacedName) {}, 0, 0), streamKey{}, "ns", nil, nil)
+	s := newStream(New(func(types.NamespacedName) {}, 0), streamKey{}, nil, nil)
 	s.cluster = &target.Cluster{Mapper: breaking{end: s.cancel}}
 	assert.NotPanics(t, s.run)
 }

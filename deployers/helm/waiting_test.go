@@ -71,7 +71,7 @@ func TestD17WaitingItemsHoldUpNoOther(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
-			f.serveWith(contract.Options{Concurrency: 2, MaxWaiting: 64})
+			f.serveWith(contract.Options{Concurrency: 2})
 			f.silentTarget()
 			items := f.crowd(16, tc.target, f.with(tc.files, tc.settings))
 			for _, item := range items {

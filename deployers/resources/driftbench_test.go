@@ -45,7 +45,7 @@ func BenchmarkWatchedObjects(b *testing.B) {
 	opened := cluster.openFor(b, p.RestConfig)
 	for b.Loop() {
 		before := heap()
-		watches := drift.New(func(types.NamespacedName) {}, 0, 0)
+		watches := drift.New(func(types.NamespacedName) {}, 0)
 		ctx, stop := context.WithCancel(b.Context())
 		for owner := range watchedOwners {
 			var objects []drift.Object

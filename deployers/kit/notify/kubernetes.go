@@ -34,15 +34,15 @@ type eventWriter interface {
 	PatchWithEventNamespaceWithContext(ctx context.Context, event *corev1.Event, data []byte) (*corev1.Event, error)
 }
 
-// kubernetes records events in the cluster as the recorder of client-go does, which has one queue for all: there the events of one namespace push out
-// those of others. Events that say the same are put together by client-go.
+// kubernetes records events in the cluster as the recorder of client-go does, beside the workers and within a bound. Events
+// that say the same are put together by client-go.
 type kubernetes struct {
 	scheme     *runtime.Scheme
 	component  string
 	writer     eventWriter
 	correlator *record.EventCorrelator
 	log        logr.Logger
-	waiting    *turns[*corev1.Event]
+	waiting    *waiting[*corev1.Event]
 	// pause is the time between two tries, lastCall that for what is left when the process ends.
 	pause, lastCall time.Duration
 }
@@ -52,7 +52,7 @@ var _ record.EventRecorder = (*kubernetes)(nil)
 func newKubernetes(scheme *runtime.Scheme, writer eventWriter, log logr.Logger, component string) *kubernetes {
 	return &kubernetes{
 		scheme: scheme, component: component, writer: writer, log: log, correlator: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{}),
-		waiting: newTurns[*corev1.Event](maxQueuedEvents, maxQueuedEventBytes), pause: writePause, lastCall: eventLastCall,
+		waiting: newWaiting[*corev1.Event](), pause: writePause, lastCall: eventLastCall,
 	}
 }
 
@@ -75,9 +75,9 @@ func (k *kubernetes) AnnotatedEventf(object runtime.Object, annotations map[stri
 	}
 	event := k.event(about, annotations, kind, reason, fmt.Sprintf(message, args...))
 	k.log.V(1).Info(event.Message, "type", kind, "object", event.InvolvedObject, "reason", reason)
-	dropped, ok := k.waiting.put(about.Namespace, event, event.Size())
-	if dropped > 0 {
-		k.log.V(1).Info("too many events wait to be written; some of the namespace with most are dropped", "dropped", dropped)
+	isDropped, ok := k.waiting.put(event, event.Size())
+	if isDropped {
+		k.log.V(1).Info("too many events wait to be written; this one is dropped")
 	}
 	if !ok {
 		ctx, cancel := context.WithTimeout(context.Background(), k.lastCall)

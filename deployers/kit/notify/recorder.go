@@ -7,7 +7,6 @@ package notify
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -70,7 +69,7 @@ func Since(condition *metav1.Condition) string {
 
 // NewRecorder returns a recorder of events for Kubernetes and, with an address, for a receiver such as notification-controller. Events
 // are written and posted beside the workers, one after the other, by parts that it adds to the manager; a slow receiver delays
-// nobody. Where too many wait, the namespace with most has fewer. What the receiver cannot take is dropped and counted in
+// nobody. Where too many wait, further ones are dropped. What the receiver cannot take is dropped and counted in
 // landscaper_events_dropped_total, which registry gets.
 func NewRecorder(mgr ctrl.Manager, log logr.Logger, address, controller string, registry prometheus.Registerer) (*events.Recorder, error) {
 	recorder, err := events.NewRecorder(mgr, log, address, controller)
@@ -97,7 +96,7 @@ func NewRecorder(mgr ctrl.Manager, log logr.Logger, address, controller string, 
 // eventQueue takes the posts of a recorder, as its transport, and sends them in the background.
 type eventQueue struct {
 	log     logr.Logger
-	waiting *turns[eventPost]
+	waiting *waiting[eventPost]
 	dropped *prometheus.CounterVec
 	sender  *http.Client
 	// pause is the time before the second try; it doubles with each.
@@ -116,7 +115,7 @@ type eventPost struct {
 
 func newEventQueue(log logr.Logger) *eventQueue {
 	return &eventQueue{
-		log: log, waiting: newTurns[eventPost](maxQueuedEvents, maxQueuedEventBytes), pause: time.Second, lastCall: eventLastCall, now: time.Now,
+		log: log, waiting: newWaiting[eventPost](), pause: time.Second, lastCall: eventLastCall, now: time.Now,
 		sender: &http.Client{Timeout: eventTimeout, Transport: egress.New(egress.Policy{})},
 		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "landscaper_events_dropped_total",
@@ -153,12 +152,10 @@ func (q *eventQueue) RoundTrip(request *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// put adds a post to those of the namespace that it is about. At the end of the process it sends it.
+// put adds a post to those that wait. At the end of the process it sends it.
 func (q *eventQueue) put(post eventPost) {
-	var about struct{ InvolvedObject struct{ Namespace string } }
-	_ = json.Unmarshal(post.body, &about) // the recorder has made it
-	dropped, ok := q.waiting.put(about.InvolvedObject.Namespace, post, len(post.body))
-	for range dropped {
+	isDropped, ok := q.waiting.put(post, len(post.body))
+	if isDropped {
 		q.drop(dropQueueFull)
 	}
 	if !ok {

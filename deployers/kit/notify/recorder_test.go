@@ -125,7 +125,7 @@ func TestT10SilentReceiverBlocksNobody(t *testing.T) {
 		recorder.Event(subject, corev1.EventTypeNormal, "Well", "fine")
 	}
 	assert.GreaterOrEqual(t, queue.droppedFor(dropQueueFull), 99.0)
-	assert.LessOrEqual(t, queue.waiting.length(), int64(maxQueuedEvents))
+	assert.LessOrEqual(t, len(queue.waiting.events), maxQueuedEvents)
 	stop()
 }
 
@@ -135,11 +135,11 @@ func TestT10LargeEventsAreBoundedTogether(t *testing.T) {
 	for range 20 {
 		recorder.Event(subject, corev1.EventTypeNormal, "Well", long)
 	}
-	assert.LessOrEqual(t, queue.waiting.size(), int64(maxQueuedEventBytes))
-	assert.Equal(t, 20.0, queue.droppedFor(dropQueueFull)+float64(queue.waiting.length()))
-	assert.Less(t, queue.waiting.length(), int64(17))
+	assert.LessOrEqual(t, queue.waiting.bytes, maxQueuedEventBytes)
+	assert.Equal(t, 20.0, queue.droppedFor(dropQueueFull)+float64(len(queue.waiting.events)))
+	assert.Less(t, len(queue.waiting.events), 17)
 	serve(t, queue)()
-	assert.Zero(t, queue.waiting.size())
+	assert.Zero(t, queue.waiting.bytes)
 }
 
 func TestT10OldEventsAreDropped(t *testing.T) {

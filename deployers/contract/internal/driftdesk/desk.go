@@ -158,7 +158,7 @@ func New(options Options) *Desk {
 	d := &Desk{
 		Options: options, items: map[types.NamespacedName]*driftItem{}, sites: map[siteKey]*site{}, searches: map[types.NamespacedName]*search{},
 	}
-	d.watches = drift.New(d.changed, options.MaxWatches, 0)
+	d.watches = drift.New(d.changed, options.MaxWatches)
 	return d
 }
 

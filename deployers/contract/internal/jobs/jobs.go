@@ -71,9 +71,6 @@ type Job struct {
 	IsQuiet bool
 }
 
-// Tenant is the namespace of the item.
-func (j *Job) Tenant() string { return j.Key.Namespace }
-
 // Wake brings the job back to a worker because something it waits for has changed; without keys that may be anything.
 func (j *Job) Wake(changed ...watches.Key) {
 	j.Note(changed...)
@@ -86,13 +83,6 @@ func (j *Job) Note(changed ...watches.Key) {
 	defer j.mu.Unlock()
 	j.woken = true
 	j.news.Add(changed)
-}
-
-// IsWoken reports whether a wake-up has not been taken yet.
-func (j *Job) IsWoken() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.woken
 }
 
 // Hold makes the deployer be called in the next pass, whatever brings that about.
@@ -210,9 +200,10 @@ func (js *Jobs) End(ended *Job) {
 	js.Released(ended)
 }
 
-// Observe stops the job of an item that an event shows to be over.
-func (js *Jobs) Observe(item *v1alpha1.DeployItem) {
-	if known := js.Of(client.ObjectKeyFromObject(item)); known != nil && known.IsOverIn(item) {
+// Observe stops the job of an item that an event shows to be over, or that is to be left alone.
+func (js *Jobs) Observe(item *v1alpha1.DeployItem, isLeft bool) {
+	known := js.Of(client.ObjectKeyFromObject(item))
+	if known != nil && (known.IsOverIn(item) || isLeft && versionOf(item) >= known.version) {
 		js.End(known)
 	}
 }

@@ -82,25 +82,29 @@ func TestAWakeUpBringsTheItemToAWorker(t *testing.T) {
 	assert.Zero(t, queued, "whoever notes it is about to look at the item")
 	job.Wake()
 	assert.Equal(t, 1, queued)
-	assert.True(t, job.IsWoken())
+	_, isDue := job.Due(time.Now())
+	assert.True(t, isDue)
 }
 
 func TestWhoHasEndedAJob(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(item *v1alpha1.DeployItem)
+		isLeft bool
 		ends   bool
 	}{
-		"it goes on":         {change: func(item *v1alpha1.DeployItem) { item.ResourceVersion = "2" }},
-		"somebody else":      {change: func(item *v1alpha1.DeployItem) { item.Status.JobIDFinished = "1" }, ends: true},
-		"a newer job":        {change: func(item *v1alpha1.DeployItem) { item.Status.JobID = "2" }, ends: true},
-		"the item made anew": {change: func(item *v1alpha1.DeployItem) { item.UID = "other" }, ends: true},
+		"it is to be left alone":   {change: func(item *v1alpha1.DeployItem) { item.ResourceVersion = "2" }, isLeft: true, ends: true},
+		"it was left alone before": {change: func(item *v1alpha1.DeployItem) { item.ResourceVersion = "0" }, isLeft: true},
+		"it goes on":               {change: func(item *v1alpha1.DeployItem) { item.ResourceVersion = "2" }},
+		"somebody else":            {change: func(item *v1alpha1.DeployItem) { item.Status.JobIDFinished = "1" }, ends: true},
+		"a newer job":              {change: func(item *v1alpha1.DeployItem) { item.Status.JobID = "2" }, ends: true},
+		"the item made anew":       {change: func(item *v1alpha1.DeployItem) { item.UID = "other" }, ends: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			jobs, item, job := running()
 			ctx, cancel := job.Run(t.Context())
 			defer cancel(nil)
 			tc.change(item)
-			jobs.Observe(item)
+			jobs.Observe(item, tc.isLeft)
 			assert.Equal(t, tc.ends, job.HasEnded())
 			if tc.ends {
 				require.ErrorIs(t, context.Cause(ctx), ErrInterrupted)

@@ -96,9 +96,6 @@ type wait struct {
 	queue func(types.NamespacedName)
 }
 
-// Tenant is the namespace of the item.
-func (w *wait) Tenant() string { return w.key.Namespace }
-
 // Wake brings the item to a worker.
 func (w *wait) Wake(...watches.Key) { w.queue(w.key) }
 

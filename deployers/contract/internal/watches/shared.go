@@ -30,8 +30,6 @@ type sharedWatch struct {
 	key     Key
 	cluster *target.Cluster
 	cancel  context.CancelFunc
-	// tenant is whose watch it is: whoever was the first to need it.
-	tenant string
 
 	mu sync.Mutex
 	// complete is since when no change goes unnoticed; zero while the watch is not open.
@@ -42,10 +40,10 @@ type sharedWatch struct {
 	waiting map[string]map[Waiter]struct{}
 }
 
-func newSharedWatch(tenant string, cluster *target.Cluster, key Key) *sharedWatch {
+func newSharedWatch(cluster *target.Cluster, key Key) *sharedWatch {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &sharedWatch{
-		key: key, cluster: cluster, cancel: cancel, tenant: tenant,
+		key: key, cluster: cluster, cancel: cancel,
 		changed: map[string]time.Time{}, waiting: map[string]map[Waiter]struct{}{},
 	}
 	go s.run(ctx)

@@ -20,8 +20,6 @@ const (
 	// MaxNarrow is how many single objects of one kind and namespace are watched one by one; for more of them the whole
 	// namespace is watched once.
 	MaxNarrow = 8
-	// MaxTenant is how many watches one namespace of the landscaper cluster has at most. Whoever has no room for another one is woken by the clock.
-	MaxTenant = 512
 	// lingerTime keeps a watch open that nobody needs any more, because the next job often needs it again.
 	lingerTime = 10 * time.Second
 	// unwatchedPause is how long somebody waits for what is not watched, as for what cannot be.
@@ -70,8 +68,6 @@ func (k Key) of(name string) Key {
 
 // Waiter waits for changes. It is told apart from others by its identity, as a pointer is.
 type Waiter interface {
-	// Tenant is the namespace of the landscaper cluster that the waiter belongs to.
-	Tenant() string
 	// Wake is called, with no lock held, when something that the waiter waits for has or may have changed; without keys that may be anything.
 	Wake(changed ...Key)
 }
@@ -83,27 +79,24 @@ type Watches struct {
 	of   map[Waiter]map[Key]*sharedWatch
 	// late wakes those who wait for what is not watched.
 	late map[Waiter]*time.Timer
-	// narrow counts the watches on single objects, by the key of all beside them, tenants those that each namespace has opened.
-	narrow  map[Key]int
-	tenants map[string]int
-	done    bool
+	// narrow counts the watches on single objects, by the key of all beside them.
+	narrow map[Key]int
+	done   bool
 }
 
 // Follow makes the watches of a waiter the given ones. What was seen in a call that started at since cannot have changed unnoticed:
-// where a watch was not yet open then, the waiter is woken as soon as it is. Where there are too many watches already, it is woken after a while.
+// where a watch was not yet open then, the waiter is woken as soon as it is.
 func (w *Watches) Follow(by Waiter, watched []Object, since time.Time) {
 	w.mu.Lock()
 	wanted := map[Key]*sharedWatch{}
 	var missed []Key
-	hasRoom, isWatched := true, true
+	isWatched := true
 	for _, one := range watched {
 		key := KeyOf(one)
 		shared, known := w.of[by][key]
 		if shared == nil && !key.isLong() {
-			shared = w.showing(key)
-			if shared == nil && hasRoom {
-				shared = w.add(by.Tenant(), one.Cluster, key)
-				hasRoom = shared != nil
+			if shared = w.showing(key); shared == nil {
+				shared = w.add(one.Cluster, key)
 			}
 		}
 		if shared == nil {
@@ -163,15 +156,12 @@ func (w *Watches) showing(key Key) *sharedWatch {
 	return w.open[key]
 }
 
-// add opens a watch that shows key, for the whole namespace if too many single ones are open. It returns nil where the tenant has too many watches.
-func (w *Watches) add(tenant string, cluster *target.Cluster, key Key) *sharedWatch {
-	if w.tenants[tenant] >= MaxTenant && !w.makeRoom(tenant) {
-		return nil
-	}
+// add opens a watch that shows key, for the whole namespace if too many single ones are open.
+func (w *Watches) add(cluster *target.Cluster, key Key) *sharedWatch {
 	if key.name != "" && w.narrow[key.wide()] >= MaxNarrow {
 		key = key.wide()
 	}
-	shared := newSharedWatch(tenant, cluster, key)
+	shared := newSharedWatch(cluster, key)
 	w.enter(shared)
 	if w.done {
 		shared.cancel()
@@ -184,10 +174,9 @@ func (k Key) isLong() bool { return max(len(k.name), len(k.namespace)) > maxName
 
 func (w *Watches) enter(shared *sharedWatch) {
 	if w.open == nil {
-		w.open, w.narrow, w.tenants = map[Key]*sharedWatch{}, map[Key]int{}, map[string]int{}
+		w.open, w.narrow = map[Key]*sharedWatch{}, map[Key]int{}
 	}
 	w.open[shared.key] = shared
-	w.tenants[shared.tenant]++
 	if shared.key.name != "" {
 		w.narrow[shared.key.wide()]++
 	}
@@ -197,27 +186,12 @@ func (w *Watches) enter(shared *sharedWatch) {
 func (w *Watches) leave(shared *sharedWatch) {
 	shared.cancel()
 	delete(w.open, shared.key)
-	count(w.tenants, shared.tenant)
 	if shared.key.name != "" {
-		count(w.narrow, shared.key.wide())
-	}
-}
-
-// count counts one less.
-func count[K comparable](counts map[K]int, key K) {
-	if counts[key]--; counts[key] == 0 {
-		delete(counts, key)
-	}
-}
-
-// makeRoom ends the watches of a tenant that nobody needs any more, and reports whether there were some.
-func (w *Watches) makeRoom(tenant string) bool {
-	for _, shared := range w.open {
-		if shared.tenant == tenant && !shared.isUsed() {
-			w.leave(shared)
+		beside := shared.key.wide()
+		if w.narrow[beside]--; w.narrow[beside] == 0 {
+			delete(w.narrow, beside)
 		}
 	}
-	return w.tenants[tenant] < MaxTenant
 }
 
 func (w *Watches) detach(by Waiter, key Key, shared *sharedWatch) {

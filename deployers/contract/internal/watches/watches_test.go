@@ -22,8 +22,6 @@ import (
 // waiting waits without doing anything, in the namespace ns.
 type waiting struct{ woken chan struct{} }
 
-func (*waiting) Tenant() string { return "ns" }
-
 func (w *waiting) Wake(...Key) {
 	select {
 	case w.woken <- struct{}{}:
@@ -61,26 +59,10 @@ func spread(count int) []Object {
 	return objects
 }
 
-func TestWatchesOfANamespaceAreBounded(t *testing.T) {
-	w := &Watches{done: true}
-	greedy, objects := &waiting{}, spread(2*MaxTenant)
-	w.Follow(greedy, objects, time.Now())
-	assert.Len(t, w.open, MaxTenant)
-	assert.True(t, w.Follows(greedy, KeyOf(objects[0])))
-	assert.False(t, w.Follows(greedy, KeyOf(objects[MaxTenant])), "it may have changed whenever somebody looks")
-	w.Follow(&listening{}, spread(1), time.Now())
-	assert.Len(t, w.open, MaxTenant+1, "another namespace has its own")
-	beside := &waiting{}
-	w.Follow(beside, objects[:2], time.Now())
-	assert.Len(t, w.of[beside], 2, "what is watched already needs no room")
-	assert.Len(t, w.late, 1, "that of the greedy one")
-}
-
 func TestWhoWaitsForWhatIsNotWatchedIsWokenByTheClock(t *testing.T) {
 	name := strings.Repeat("x", maxName+1)
-	objects := spread(MaxTenant + 1)
+	objects := spread(1)
 	for what, watched := range map[string][]Object{
-		"too many watches": objects,
 		"a long name":      {{Cluster: objects[0].Cluster, APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: name}},
 		"a long namespace": {{Cluster: objects[0].Cluster, APIVersion: "v1", Kind: "ConfigMap", Namespace: name, Name: "a"}},
 	} {
@@ -98,18 +80,6 @@ func TestWhoWaitsForWhatIsNotWatchedIsWokenByTheClock(t *testing.T) {
 	}
 }
 
-func TestWatchesThatNobodyNeedsMakeRoom(t *testing.T) {
-	w := &Watches{done: true}
-	first, next := &waiting{}, &waiting{}
-	w.Follow(first, spread(MaxTenant), time.Now())
-	w.Release(first)
-	require.Len(t, w.open, MaxTenant, "they stay for a while")
-	w.Follow(next, spread(MaxTenant), time.Now())
-	assert.Len(t, w.of[next], MaxTenant)
-	assert.Len(t, w.open, MaxTenant)
-	assert.Empty(t, w.late)
-}
-
 func TestManyObjectsOfANamespaceAreWatchedTogether(t *testing.T) {
 	w := &Watches{done: true}
 	by, objects := &waiting{}, spread(2*MaxNarrow)
@@ -124,7 +94,6 @@ func TestManyObjectsOfANamespaceAreWatchedTogether(t *testing.T) {
 		w.closeUnused(shared)
 	}
 	assert.Empty(t, w.narrow, "what has ended does not count")
-	assert.Empty(t, w.tenants)
 }
 
 func TestLongNamesAreNotRemembered(t *testing.T) {
@@ -148,8 +117,6 @@ func TestChangeBeforeTheSubscriptionIsNotMissed(t *testing.T) {
 
 // listening notes for what it is woken, in a namespace of its own.
 type listening struct{ woken []Key }
-
-func (*listening) Tenant() string { return "other" }
 
 func (l *listening) Wake(changed ...Key) { l.woken = append(l.woken, changed...) }
 

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/asides"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 )
@@ -69,11 +68,11 @@ func (s *stage) slow(l *lengthy, name string) *v1alpha1.DeployItem {
 	return item
 }
 
-func TestCallsThatWaitLeaveTheirWorkers(t *testing.T) {
+func TestCallsThatWaitDelayNoOther(t *testing.T) {
 	for name, says := range map[string]bool{"those that say so": true, "those that take long": false} {
 		t.Run(name, func(t *testing.T) {
 			l := newLengthy(says)
-			s := newStage(t, l.scripted, Options{Concurrency: 1, MaxWaiting: 8})
+			s := newStage(t, l.scripted, Options{Concurrency: 1})
 			var waiting []*v1alpha1.DeployItem
 			for _, name := range []string{"slow-a", "slow-b", "slow-c"} {
 				waiting = append(waiting, s.slow(l, name))
@@ -92,26 +91,9 @@ func TestCallsThatWaitLeaveTheirWorkers(t *testing.T) {
 	}
 }
 
-func TestTheWorkerStaysWhereTooManyWait(t *testing.T) {
+func TestACallThatWaitsWritesNothing(t *testing.T) {
 	l := newLengthy(true)
-	s := newStage(t, l.scripted, Options{Concurrency: 1, MaxWaiting: 1})
-	one, two := s.slow(l, "slow-a"), s.slow(l, "slow-b")
-	other := s.create("other")
-	s.trigger(other)
-	assert.Never(t, func() bool {
-		require.NoError(t, s.client().Get(t.Context(), keyOfItem(other), other))
-		return other.Job().IsIdle()
-	}, time.Second, 100*time.Millisecond)
-	l.release <- struct{}{}
-	s.finished(other)
-	l.release <- struct{}{}
-	s.finished(one)
-	s.finished(two)
-}
-
-func TestACallWithoutAWorkerWritesNothing(t *testing.T) {
-	l := newLengthy(true)
-	s := newStage(t, l.scripted, Options{Concurrency: 1, MaxWaiting: 8})
+	s := newStage(t, l.scripted, Options{Concurrency: 1})
 	item := s.create("slow")
 	since := s.trigger(item)
 	<-l.began
@@ -123,12 +105,13 @@ func TestACallWithoutAWorkerWritesNothing(t *testing.T) {
 	s.finished(other)
 	close(l.release)
 	s.finished(item)
-	assert.Len(t, s.requests(since), 4, "each item is picked up and finished once")
+	const write = "update deployitems/status"
+	assert.Equal(t, []string{write, write, write, write, "get deployitems", write}, s.requests(since), "each item is picked up and finished once, beside one conflict")
 }
 
-func TestAnInterruptEndsACallWithoutAWorker(t *testing.T) {
+func TestAnInterruptEndsACallThatWaits(t *testing.T) {
 	l := newLengthy(true)
-	s := newStage(t, l.scripted, Options{Concurrency: 1, MaxWaiting: 8})
+	s := newStage(t, l.scripted, Options{Concurrency: 1})
 	item := s.slow(l, "slow")
 	began := time.Now()
 	s.change(item, func() { item.Status.Phase, item.Status.JobIDFinished = v1alpha1.PhaseFailed, item.Status.JobID })
@@ -142,9 +125,19 @@ func TestAnInterruptEndsACallWithoutAWorker(t *testing.T) {
 	assert.Equal(t, version, item.ResourceVersion, "the answer is dropped")
 }
 
+func TestAnItemThatIsToBeIgnoredEndsACallThatWaits(t *testing.T) {
+	l := newLengthy(true)
+	s := newStage(t, l.scripted, Options{})
+	item := s.slow(l, "slow")
+	require.NoError(t, s.client().Get(t.Context(), keyOfItem(item), item))
+	item.Annotations = map[string]string{v1alpha1.IgnoreAnnotation: "true"}
+	require.NoError(t, s.client().Update(t.Context(), item))
+	require.ErrorIs(t, <-l.ended, jobs.ErrInterrupted)
+}
+
 func TestANewJobAwaitsTheEndOfTheOldCall(t *testing.T) {
 	l := newLengthy(true)
-	s := newStage(t, l.scripted, Options{MaxWaiting: 8})
+	s := newStage(t, l.scripted, Options{})
 	item := s.slow(l, "slow")
 	s.trigger(item)
 	require.ErrorIs(t, <-l.ended, jobs.ErrInterrupted)
@@ -155,9 +148,9 @@ func TestANewJobAwaitsTheEndOfTheOldCall(t *testing.T) {
 	assert.EqualValues(t, 1, l.most.Load(), "calls for one item never overlap")
 }
 
-func TestTheTimeOfACallWithoutAWorkerIsLimited(t *testing.T) {
+func TestTheTimeOfACallThatWaitsIsLimited(t *testing.T) {
 	l := newLengthy(true)
-	s := newStage(t, l.scripted, Options{MaxWaiting: 8})
+	s := newStage(t, l.scripted, Options{})
 	item := s.create("slow", timeout(time.Second))
 	s.trigger(item)
 	s.finished(item)
@@ -166,27 +159,27 @@ func TestTheTimeOfACallWithoutAWorkerIsLimited(t *testing.T) {
 	assert.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorTimeout}, item.Status.LastError.Codes)
 }
 
-func TestCallsWithoutAWorkerEndWithTheProcess(t *testing.T) {
+func TestCallsThatWaitEndWithTheProcess(t *testing.T) {
 	l := newLengthy(true)
-	s := newStage(t, l.scripted, Options{MaxWaiting: 8})
+	s := newStage(t, l.scripted, Options{})
 	item := s.slow(l, "slow")
 	s.stop()
 	require.ErrorIs(t, <-l.ended, context.Canceled)
 	close(l.release)
-	s.start(Options{MaxWaiting: 8})
+	s.start(Options{})
 	s.finished(item)
 	assert.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase)
 }
 
-func TestAPanicWithoutAWorkerIsTriedAgain(t *testing.T) {
+func TestAPanicOfACallThatWaitsIsTriedAgain(t *testing.T) {
 	calls := 0
 	s := newStage(t, &scripted{ensure: func(ctx context.Context, item *Item) (Outcome, error) {
 		if calls++; calls == 1 {
-			<-time.After(asides.LongCall + 100*time.Millisecond)
+			<-time.After(longCall + 100*time.Millisecond)
 			panic("broken")
 		}
 		return Outcome{Done: true}, nil
-	}}, Options{MaxWaiting: 8})
+	}}, Options{})
 	item := s.create("item")
 	s.trigger(item)
 	s.finished(item)
@@ -241,7 +234,7 @@ func (s *stage) asleep(l *sleeper) (*v1alpha1.DeployItem, *Item) {
 	return item, <-l.working
 }
 
-func TestAWakeUpDuringACallWithoutAWorkerIsNotLost(t *testing.T) {
+func TestAWakeUpDuringACallIsNotLost(t *testing.T) {
 	for name, wake := range map[string]func(*stage, *Item){
 		"by the deployer": func(_ *stage, item *Item) { item.Wake() },
 		"by an object that is watched": func(s *stage, item *Item) {
@@ -251,7 +244,7 @@ func TestAWakeUpDuringACallWithoutAWorkerIsNotLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newSleeper(true)
-			s := newStage(t, l.scripted, Options{MaxWaiting: 8})
+			s := newStage(t, l.scripted, Options{})
 			item, working := s.asleep(l)
 			wake(s, working)
 			close(l.release)
@@ -261,9 +254,9 @@ func TestAWakeUpDuringACallWithoutAWorkerIsNotLost(t *testing.T) {
 	}
 }
 
-func TestAWakeUpDuringACallWithoutAWorkerMakesOneCall(t *testing.T) {
+func TestAWakeUpDuringACallMakesOneCall(t *testing.T) {
 	l := newSleeper(false)
-	s := newStage(t, l.scripted, Options{MaxWaiting: 8})
+	s := newStage(t, l.scripted, Options{})
 	_, working := s.asleep(l)
 	working.Wake()
 	since := time.Now()
@@ -275,7 +268,7 @@ func TestAWakeUpDuringACallWithoutAWorkerMakesOneCall(t *testing.T) {
 
 func TestDeletionIgnoresTheAnswerForAnItemThatIsGone(t *testing.T) {
 	l := newLengthy(true)
-	s := newStage(t, l.scripted, Options{MaxWaiting: 8})
+	s := newStage(t, l.scripted, Options{})
 	item := s.slow(l, "slow")
 	require.NoError(t, s.client().Get(t.Context(), keyOfItem(item), item))
 	item.Finalizers = nil
@@ -291,45 +284,30 @@ func TestDeletionIgnoresTheAnswerForAnItemThatIsGone(t *testing.T) {
 }
 
 func TestWhatACallRecordsIsNotReadAgain(t *testing.T) {
-	for name, waiting := range map[string]int{"with a worker alone": 0, "that may go on without a worker": 8} {
-		t.Run(name, func(t *testing.T) {
-			s := newStage(t, &scripted{}, Options{MaxWaiting: waiting})
-			s.deployer.ensure = func(ctx context.Context, item *Item) (Outcome, error) {
-				touched := item.DeployItem.DeepCopy()
-				touched.Labels = map[string]string{"touched": "yes"}
-				if err := s.client().Update(ctx, touched); err != nil {
-					return Outcome{}, err
-				}
-				return Outcome{Done: true}, item.Record(ctx, &runtime.RawExtension{Raw: []byte(`{"a":1}`)})
-			}
-			item := s.create("item")
-			since := s.trigger(item)
-			s.finished(item)
-			const write = "update deployitems/status"
-			assert.Equal(t, []string{write, write, "get deployitems", write, write}, s.requests(since), "one conflict, of the record")
-		})
+	s := newStage(t, &scripted{}, Options{})
+	s.deployer.ensure = func(ctx context.Context, item *Item) (Outcome, error) {
+		touched := item.DeployItem.DeepCopy()
+		touched.Labels = map[string]string{"touched": "yes"}
+		if err := s.client().Update(ctx, touched); err != nil {
+			return Outcome{}, err
+		}
+		return Outcome{Done: true}, item.Record(ctx, &runtime.RawExtension{Raw: []byte(`{"a":1}`)})
 	}
+	item := s.create("item")
+	since := s.trigger(item)
+	s.finished(item)
+	const write = "update deployitems/status"
+	assert.Equal(t, []string{write, write, "get deployitems", write, write}, s.requests(since), "one conflict, of the record")
 }
 
 func TestNothingIsKeptOfAnItemThatIsGone(t *testing.T) {
-	r := newReconciler(nil, nil, &scripted{}, Options{MaxWaiting: 1})
+	r := newReconciler(nil, nil, &scripted{}, Options{})
 	item := &v1alpha1.DeployItem{}
 	item.Namespace, item.Name = "n", "item"
-	job := r.jobs.Claim(item, time.Now(), jobs.PlanOf(item, &runtime.RawExtension{Raw: []byte(planned)}))
-	release := make(chan struct{})
-	_, stayed := r.asides.Run(job, func(c *asides.Call[*scope]) *scope {
-		c.Leave()
-		<-release
-		return &scope{}
-	})
-	require.False(t, stayed)
-	close(release)
-	require.Eventually(t, func() bool { return !r.asides.IsBusy(job.Key) }, patience, time.Millisecond)
+	r.jobs.Claim(item, time.Now(), jobs.PlanOf(item, &runtime.RawExtension{Raw: []byte(planned)}))
 	r.repeater.turns.take(item)
 	(&itemHandler{reconciler: r}).Delete(t.Context(), event.DeleteEvent{Object: item}, nil)
-	_, isAnswered := r.asides.Take(job)
 	r.jobs.Void(item).TakeBack(item)
-	assert.False(t, isAnswered)
 	assert.Empty(t, r.repeater.turns.after)
 	assert.Equal(t, planned, recorded(item), "nothing is known of what was there before the plan")
 }
