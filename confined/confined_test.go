@@ -159,7 +159,6 @@ func visit(p *confined.Parent) (string, error) {
 
 func newPool(t testing.TB, limits confined.Limits) *confined.Pool[request, string] {
 	pool := confined.NewPool(program, limits)
-	t.Cleanup(pool.Close)
 	return pool
 }
 
@@ -583,7 +582,6 @@ var vanishing = confined.NewProgram("vanishing", func(_ context.Context, parent 
 // The step is known however soon the process ends after it has begun.
 func TestStepOfAChildThatEndsAtOnceIsKnown(t *testing.T) {
 	pool := confined.NewPool(vanishing, confined.Limits{})
-	t.Cleanup(pool.Close)
 	for range 20 {
 		_, err := pool.Run(t.Context(), confined.Job{}, "template x")
 		var ended *confined.Ended

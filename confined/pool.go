@@ -2,16 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package confined runs the programs of users, such as templates and charts, in worker processes of the own binary. A worker has no environment, no
-// descriptors beside its pipes, no connections, a limit of memory that it sets itself before it reads anything, and a deadline. Whatever the program does, it
-// ends its own job and nothing else.
-//
-// A package that has something to run declares a Program in a variable of its own; every executable that imports the package, a test binary too, can then be
-// a worker: it notices that while its packages are initialised, serves, and never reaches main. The parent makes a Pool of a few workers, which do one job at
-// a time. Requests, results and what a worker asks its parent go over its standard input and output as messages of encoding/gob. It promises nothing
-// to others.
+// descriptors beside its pipes, no connections, a limit of memory that it sets itself before it reads anything, and a deadline. A package that has something
+// to run declares a Program in a variable of its own; every executable that imports the package, a test binary too, can then be a worker: it notices that
+// while its packages are initialised, serves, and never reaches main. The parent makes a Pool of a few workers, which do one job at a time. Messages of
+// encoding/gob go over the standard input and output of a worker. It promises nothing to others.
 package confined
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/gob"
@@ -28,6 +26,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"golang.org/x/sync/semaphore"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 )
@@ -37,26 +36,21 @@ import (
 type Pool[Q, R any] struct {
 	program *Program[Q, R]
 	limits  Limits
-	// places are for jobs: all of them have those of one semaphore, those of an owner also those of its own.
+	// places are for jobs; those of an owner need one of its own, too.
 	places *semaphore.Weighted
 	owners sync.Map
-
-	mu sync.Mutex
-	// idle workers are ready; the last one was used last.
+	mu     sync.Mutex
 	idle   []*worker[Q, R]
-	closed bool
 }
 
 // Limits of a Pool. Zero fields mean those of DefaultLimits.
 type Limits struct {
-	// Children is how many workers there are at most.
+	// Children is how many workers there are at most, Memory how many bytes each may take beside those that it starts with.
 	Children int
-	// Memory is how many bytes a worker may take beside those that it starts with.
-	Memory int64
-	// Time is how long one job may take without the time of answers, Answer how long one of these, and Answers how long all of a job together.
-	Time, Answer, Answers time.Duration
-	// Idle is how long a worker waits for a job before it ends.
-	Idle time.Duration
+	Memory   int64
+	// Time is how long one job may take without the time of answers, Answer how long one of these, and Answers how long all of a job together. Idle is how long
+	// a worker waits for a job before it ends.
+	Time, Answer, Answers, Idle time.Duration
 }
 
 // DefaultLimits returns the limits that apply where none are given.
@@ -76,11 +70,9 @@ func (l Limits) Most() int64 {
 }
 
 // waitingGauge is that of all pools of this process.
-var waitingGauge = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+var waitingGauge = promauto.With(ctrlmetrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
 	Name: "landscaper_child_jobs_waiting", Help: "Jobs that wait for a child process.",
 }, []string{"program"})
-
-func init() { ctrlmetrics.Registry.MustRegister(waitingGauge) }
 
 // NewPool returns a Pool. No worker is started.
 func NewPool[Q, R any](program *Program[Q, R], limits Limits) *Pool[Q, R] {
@@ -88,19 +80,14 @@ func NewPool[Q, R any](program *Program[Q, R], limits Limits) *Pool[Q, R] {
 	return &Pool[Q, R]{program: program, limits: limits, places: semaphore.NewWeighted(int64(limits.Children))}
 }
 
-// Job says for whom a request is run.
+// Job says for which tenant a request is run, and what it may ask the parent, by name.
 type Job struct {
-	// Owner is the tenant.
-	Owner string
-	// Answers are what the job may ask the parent, by name.
+	Owner   string
 	Answers map[string]Answer
 }
 
-var (
-	// ErrNotStarted is in the chain of errors of workers that could not be started. Trying again may help.
-	ErrNotStarted = errors.New("the child process for it could not be started")
-	errClosed     = errors.New("the pool of child processes is closed")
-)
+// ErrNotStarted is in the chain of errors of workers that could not be started. Trying again may help.
+var ErrNotStarted = errors.New("the child process for it could not be started")
 
 // Run runs a request in a worker, for which it waits as long as the context lives. What a worker does that is ended from outside is begun once more, so
 // answers must bear being asked twice. Errors are those of the context, *Ended when the worker did not survive the job, and what the program returned.
@@ -110,11 +97,7 @@ func (p *Pool[Q, R]) Run(ctx context.Context, job Job, request Q) (none R, err e
 		return none, err
 	}
 	defer leave()
-	idle, err := p.takeIdle()
-	if err != nil {
-		return none, err
-	}
-	response, err := p.attempt(ctx, job, request, idle)
+	response, err := p.attempt(ctx, job, request, p.takeIdle())
 	if ended, ok := errors.AsType[*Ended](err); ok && ended.Reason == Died && ctx.Err() == nil {
 		return p.attempt(ctx, job, request, nil)
 	}
@@ -135,10 +118,7 @@ func (p *Pool[Q, R]) enter(ctx context.Context, owner string) (leave func(), err
 		own.Release(1)
 		return nil, context.Cause(ctx)
 	}
-	return func() {
-		p.places.Release(1)
-		own.Release(1)
-	}, nil
+	return func() { p.places.Release(1); own.Release(1) }, nil
 }
 
 // attempt runs a request in a worker, nil for a new one.
@@ -148,9 +128,10 @@ func (p *Pool[Q, R]) attempt(ctx context.Context, job Job, request Q, w *worker[
 			return none, fmt.Errorf("%w: %w", ErrNotStarted, err)
 		}
 	}
-	done, err := w.perform(ctx, job, p.limits, request)
+	done, step, err := w.converse(ctx, job, p.limits, request)
 	if err != nil {
-		return none, err
+		w.stop()
+		return none, cmp.Or(context.Cause(ctx), w.cause(step, p.limits))
 	}
 	p.rest(w, !done.Spent)
 	if done.Problem != "" {
@@ -160,26 +141,24 @@ func (p *Pool[Q, R]) attempt(ctx context.Context, job Job, request Q, w *worker[
 }
 
 // takeIdle returns the worker that was used last, nil if there is none.
-func (p *Pool[Q, R]) takeIdle() (*worker[Q, R], error) {
+func (p *Pool[Q, R]) takeIdle() *worker[Q, R] {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	last := len(p.idle) - 1
-	if p.closed {
-		return nil, errClosed
-	} else if last < 0 {
-		return nil, nil
+	if last < 0 {
+		return nil
 	}
 	w := p.idle[last]
 	p.idle = p.idle[:last]
 	w.retire.Stop()
-	return w, nil
+	return w
 }
 
 // rest keeps a worker for the next job, and ends it when none comes.
 func (p *Pool[Q, R]) rest(w *worker[Q, R], usable bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !usable || p.closed {
+	if !usable {
 		go w.stop()
 		return
 	}
@@ -194,41 +173,17 @@ func (p *Pool[Q, R]) rest(w *worker[Q, R], usable bool) {
 	})
 }
 
-// Close ends all workers that have no job, and refuses further jobs.
-func (p *Pool[Q, R]) Close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-	for _, w := range p.idle {
-		w.stop()
-	}
-	p.idle = nil
-}
-
-// maxOutput is how much a worker may send for one job.
-const maxOutput = 64 << 20
-
 // worker is the parent's side of a worker process.
 type worker[Q, R any] struct {
 	command *exec.Cmd
 	encoder *gob.Encoder
 	decoder *gob.Decoder
 	output  io.LimitedReader
-	// complaint is what the runtime says when it ends the process.
-	complaint complaint
-	// fate is why the parent has ended the process; nil where it has not.
-	fate atomic.Pointer[Ended]
+	// complaint is what the runtime says when it ends the process, fate why the parent has ended it.
+	complaint bytes.Buffer
+	fate      atomic.Pointer[Ended]
 	// retire ends the worker when it is not used.
 	retire *time.Timer
-}
-
-// complaint is the beginning of what a worker writes to its standard error.
-type complaint []byte
-
-// Write takes in what there is room for. It never fails.
-func (c *complaint) Write(b []byte) (int, error) {
-	*c = append(*c, b[:min(len(b), 4<<10-len(*c))]...)
-	return len(b), nil
 }
 
 func startWorker[Q, R any](program *Program[Q, R], memory int64) (*worker[Q, R], error) {
@@ -240,11 +195,8 @@ func startWorker[Q, R any](program *Program[Q, R], memory int64) (*worker[Q, R],
 	w.command.Args = []string{os.Args[0], subcommand, program.name, strconv.FormatInt(memory, 10)}
 	w.command.Env, w.command.Stderr = []string{}, &w.complaint
 	input, err := w.command.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	output, err := w.command.StdoutPipe()
-	if err != nil {
+	output, problem := w.command.StdoutPipe()
+	if err := cmp.Or(err, problem); err != nil {
 		return nil, err
 	}
 	w.output = io.LimitedReader{R: output}
@@ -260,24 +212,11 @@ func (w *worker[Q, R]) stop() {
 	_ = w.command.Wait()
 }
 
-// perform does a job and returns its result. After an error the worker is gone.
-func (w *worker[Q, R]) perform(ctx context.Context, job Job, limits Limits, request Q) (message[R], error) {
-	defer context.AfterFunc(ctx, w.kill)()
-	w.output.N = maxOutput
-	result, step, err := w.converse(ctx, job, limits, request)
-	if err == nil {
-		return result, nil
-	}
-	w.stop()
-	if ctx.Err() != nil {
-		return result, context.Cause(ctx)
-	}
-	return result, w.cause(step, limits)
-}
-
 // converse sends a request, answers what the worker asks, and returns its result, or the step at which it broke off. The clock of the job stands still while
 // it waits for an answer.
 func (w *worker[Q, R]) converse(ctx context.Context, job Job, limits Limits, request Q) (m message[R], step string, err error) {
+	defer context.AfterFunc(ctx, w.kill)()
+	w.output.N = maxOutput
 	end := func(reason Reason, limit time.Duration) {
 		w.fate.CompareAndSwap(nil, &Ended{Reason: reason, Limit: limit.String()})
 		w.kill()
@@ -347,22 +286,15 @@ const (
 	Died          Reason = "its process was ended from outside"
 )
 
-// Ended says why a worker ended before its job.
+// Ended says why a worker ended before its job, the limit that was exceeded, and what the job did last; empty when it did not say.
 type Ended struct {
-	Reason Reason
-	// Limit that was exceeded, as text.
-	Limit string
-	// Step is what the job did last; empty when it did not say.
-	Step string
+	Reason      Reason
+	Limit, Step string
 }
 
 // Error says what happened and what helps.
 func (e *Ended) Error() string {
-	text := strings.Replace(string(e.Reason), "LIMIT", e.Limit, 1)
-	if e.Step == "" {
-		return text
-	}
-	return e.Step + ": " + text
+	return strings.TrimPrefix(e.Step+": "+strings.Replace(string(e.Reason), "LIMIT", e.Limit, 1), ": ")
 }
 
 // outOfMemory is what the runtime of Go writes when the system refuses memory to it. Its garbage collector may also end by SIGSEGV then; in the code
@@ -373,21 +305,19 @@ var outOfMemory = []string{
 
 // cause finds out why the process has ended.
 func (w *worker[Q, R]) cause(step string, limits Limits) error {
-	said, code := string(w.complaint), w.command.ProcessState.ExitCode()
+	said, code := w.complaint.String(), w.command.ProcessState.ExitCode()
 	says := func(words string) bool { return strings.Contains(said, words) }
 	switch fate := w.fate.Load(); {
 	case fate != nil:
-		return &Ended{fate.Reason, fate.Limit, step}
+		return &Ended{Reason: fate.Reason, Limit: fate.Limit, Step: step}
 	case w.output.N <= 0:
-		return &Ended{TooMuchOutput, mebibytes(maxOutput), step}
+		return &Ended{Reason: TooMuchOutput, Limit: fmt.Sprintf("%d MiB", maxOutput>>20), Step: step}
 	case code == exitUnusable:
 		return fmt.Errorf("%w: %s", ErrNotStarted, said)
 	case says("stack exceeds"):
-		return &Ended{TooDeep, "", step}
+		return &Ended{Reason: TooDeep, Step: step}
 	case code == exitMemory || strings.HasPrefix(said, "SIGSEGV") || slices.ContainsFunc(outOfMemory, says):
-		return &Ended{OutOfMemory, mebibytes(limits.Memory), step}
+		return &Ended{Reason: OutOfMemory, Limit: fmt.Sprintf("%d MiB", limits.Memory>>20), Step: step}
 	}
-	return &Ended{Died, "", step}
+	return &Ended{Reason: Died, Step: step}
 }
-
-func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }

@@ -24,8 +24,7 @@ import (
 // subcommand is the hidden sub-command of every executable that has a Program. Its arguments are the name of the Program and the memory of the worker.
 const subcommand = "confined-child"
 
-// Program is what workers do. Q and R are what goes in and comes out; both are sent by encoding/gob. A program is the same in all its workers, so there is one
-// for each name.
+// Program is what workers do. Q and R are what goes in and comes out; both are sent by encoding/gob. There is one for each name.
 type Program[Q, R any] struct {
 	name string
 	run  func(ctx context.Context, parent *Parent, request Q) (R, error)
@@ -41,28 +40,19 @@ func NewProgram[Q, R any](name string, run func(ctx context.Context, parent *Par
 	return p
 }
 
-// message goes to a worker with a request or an answer, and back as Kind says.
+// message goes to a worker with a request or an answer, and back as Kind says. Name is that of a step or of a question, Body the argument of a question or the
+// answer, Problem the text of the error of an answer or of the job, and Value the request or the result. Spent asks for another worker, because this one
+// has grown.
 type message[T any] struct {
-	Kind kind
-	// Name is that of a step or of a question, Body the argument of a question or the answer.
-	Name string
-	Body []byte
-	// Problem is the text of the error of an answer or of the job.
+	Kind    int
+	Name    string
+	Body    []byte
 	Problem string
-	// Value is the request or the result.
-	Value T
-	// Spent asks for another worker, because this one has grown.
-	Spent bool
+	Value   T
+	Spent   bool
 }
 
-type kind int
-
-// Kinds of messages of a worker.
-const (
-	isStep kind = iota + 1
-	isQuestion
-	isResult
-)
+const isStep, isQuestion, isResult = 1, 2, 3
 
 // serve does one job after the other until the parent is gone.
 func (p *Program[Q, R]) serve(memory string) {
@@ -131,18 +121,13 @@ func panicked(r any) string {
 }
 
 const (
-	// headroom is for the granularity in which the runtime takes memory, and for what its garbage collector needs.
-	headroom = 128 << 20
-	// idleMemory is what a worker has of its own before it does anything, at most.
-	idleMemory = 24 << 20
-	// grown is how much memory a worker may have taken from the system to be used again.
-	grown = 96 << 20
-	// maxStack is how much stack one goroutine of a worker may use. What calls itself without end is over at once.
-	maxStack = 64 << 20
-	// exitUnusable is the status of a worker that could not confine itself.
-	exitUnusable = 70
-	// exitMemory is the status of a worker that noticed by itself that its job used too much memory.
-	exitMemory = 71
+	// headroom is for the granularity in which the runtime takes memory, and for what its garbage collector needs; idleMemory is what a worker has of its own
+	// before it does anything, and grown what it may have taken from the system to be used again.
+	headroom, idleMemory, grown = 128 << 20, 24 << 20, 96 << 20
+	// maxOutput is how much a worker may send for one job.
+	maxOutput = 64 << 20
+	// exitUnusable and exitMemory are the statuses of workers that could not confine themselves, and that noticed by themselves that a job took too much memory.
+	exitUnusable, exitMemory = 70, 71
 )
 
 // confine limits this process before it reads anything.
@@ -152,7 +137,7 @@ func confine(memory string) error {
 		return fmt.Errorf("%s bytes of memory are not enough", memory)
 	}
 	runtime.GOMAXPROCS(1)
-	debug.SetMaxStack(maxStack)
+	debug.SetMaxStack(64 << 20) // what calls itself without end is over at once
 	debug.SetTraceback("none")
 	debug.SetGCPercent(200) // most jobs are small; by default collections would take a tenth of their processor time
 	debug.SetMemoryLimit(taken() + limit/2)
@@ -166,21 +151,17 @@ func taken() int64 {
 	return int64(of[0].Value.Uint64() - of[1].Value.Uint64()) // #nosec G115 -- no process has 2^63 bytes
 }
 
-// Parent is the parent as a worker sees it. The zero value hears nothing.
+// Parent is the parent as a worker sees it. The zero value hears nothing. It answers one question after the other.
 type Parent struct {
-	begin func(step string)
-	// asking is held until a question is answered.
+	begin  func(step string)
 	asking sync.Mutex
 	ask    func(name string, argument []byte) ([]byte, string)
 }
 
-// maxStep is how many bytes of the name of a step the parent gets.
-const maxStep = 512
-
-// Begin tells the parent what the job does now, so that it can say where a job was that it had to end.
+// Begin tells the parent what the job does now, in at most 512 bytes, so that it can say where a job was that it had to end.
 func (p *Parent) Begin(step string) {
 	if p.begin != nil {
-		p.begin(strings.ToValidUTF8(step[:min(len(step), maxStep)], ""))
+		p.begin(strings.ToValidUTF8(step[:min(len(step), 512)], ""))
 	}
 }
 

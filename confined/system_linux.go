@@ -17,9 +17,6 @@ import (
 // executable is the own binary, also when its file has been replaced.
 func executable() (string, error) { return "/proc/self/exe", nil }
 
-// maxDescriptors is enough for the pipes, the runtime and a file with time zones.
-const maxDescriptors = 16
-
 // underRaceDetector: its shadow memory counts as memory of the process.
 var underRaceDetector bool
 
@@ -28,7 +25,8 @@ func limitSystem(memory int64) error {
 	if err := closeInherited(); err != nil {
 		return err
 	}
-	limits := map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_FSIZE: 0, unix.RLIMIT_NOFILE: maxDescriptors}
+	// Sixteen descriptors are enough for the pipes, the runtime and a file with time zones.
+	limits := map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_FSIZE: 0, unix.RLIMIT_NOFILE: 16}
 	if !underRaceDetector {
 		used, err := dataSize()
 		if err != nil {

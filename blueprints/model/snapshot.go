@@ -18,7 +18,7 @@ const (
 )
 
 // Snapshot copies a directory into memory and returns the copy with the digest (sha256:hex) of its paths and contents. Equal
-// trees have equal digests. It fails when the directory is too large for a blueprint.
+// trees have equal digests. It fails when the directory is too large for a blueprint. What Git keeps beside it is left out.
 func Snapshot(files fs.FS) (fstest.MapFS, string, error) {
 	copied := fstest.MapFS{}
 	sum := sha256.New()
@@ -30,11 +30,17 @@ func Snapshot(files fs.FS) (fstest.MapFS, string, error) {
 		if len(copied) >= maxSnapshotEntries {
 			return fmt.Errorf("the blueprint has more than %d files; set blueprint.path to its directory", maxSnapshotEntries)
 		}
+		if entry.IsDir() && entry.Name() == ".git" {
+			return fs.SkipDir // a working tree, of which nothing is published
+		}
 		if entry.IsDir() {
 			copied[at] = &fstest.MapFile{Mode: fs.ModeDir | 0o555}
 			return nil
 		}
 		content, err := fs.ReadFile(files, at)
+		if err != nil && !entry.Type().IsRegular() {
+			return nil // a link that leads to no file here
+		}
 		if err != nil {
 			return err
 		}

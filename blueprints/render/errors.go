@@ -58,3 +58,46 @@ func schemaError(what, name string, err error) error {
 	}
 	return &Error{Reason: reason, Name: name, Err: fmt.Errorf("%s %q: %w; correct the value or the schema", what, name, err)}
 }
+
+// Failure is an error of this package as it can be sent to another process. Errors.As finds in it what it was made from.
+type Failure struct {
+	Message string
+	// Reason and Name are those of an Error, Cycle the names of a CycleError, Problems those of a schema.Error.
+	Reason, Name    string
+	Cycle, Problems []string
+}
+
+// FailureOf returns an error as a Failure, nil for none.
+func FailureOf(err error) *Failure {
+	if err == nil {
+		return nil
+	}
+	out := &Failure{Message: err.Error()}
+	if problem, ok := errors.AsType[*Error](err); ok {
+		out.Reason, out.Name = problem.Reason, problem.Name
+	}
+	if cycle, ok := errors.AsType[*CycleError](err); ok {
+		out.Cycle = cycle.Names
+	}
+	if mismatch, ok := errors.AsType[*schema.Error](err); ok {
+		out.Problems = mismatch.Problems
+	}
+	return out
+}
+
+// Error returns the message as it was.
+func (f *Failure) Error() string { return f.Message }
+
+// Unwrap returns what the error was about.
+func (f *Failure) Unwrap() (causes []error) {
+	if f.Reason != "" {
+		causes = append(causes, &Error{Reason: f.Reason, Name: f.Name, Err: errors.New(f.Message)})
+	}
+	if len(f.Cycle) > 0 {
+		causes = append(causes, &CycleError{Names: f.Cycle})
+	}
+	if len(f.Problems) > 0 {
+		causes = append(causes, &schema.Error{Problems: f.Problems})
+	}
+	return causes
+}

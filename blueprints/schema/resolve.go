@@ -18,11 +18,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Limits of references.
-const (
-	maxSchemaFile = 1 << 20
-	maxDocuments  = 200
-)
+// maxSchemaFile is how large a file of a blueprint may be that a schema refers to.
+const maxSchemaFile = 1 << 20
 
 // Schemes of references that lead to other documents.
 const (
@@ -229,9 +226,6 @@ func leadIn(rest string) string {
 
 // load registers a document under a URL that only counts, because names may contain what URLs must not.
 func (r *resolver) load(uri string, s scope) (string, error) {
-	if len(r.urls) >= maxDocuments {
-		return "", fmt.Errorf("more than %d documents are referred to", maxDocuments)
-	}
 	data, err := r.read(uri)
 	if err != nil {
 		return "", fmt.Errorf("reference %q: %w", uri, err)

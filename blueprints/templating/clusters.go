@@ -59,34 +59,31 @@ func expiring(f issue) func(name, namespace string, seconds, target any) (map[st
 }
 
 func (c clusterCalls) shoot(name, namespace string, seconds, target any) (Kubeconfig, error) {
-	expiration, err := wholeSeconds(seconds)
-	if err != nil || c.clusters == nil {
-		return Kubeconfig{}, errors.Join(err, c.available())
-	}
-	return c.clusters.ShootAdminKubeconfig(c.ctx, name, namespace, expiration, target)
+	return c.issue(ShootAdmin, name, namespace, seconds, target)
 }
 
 func (c clusterCalls) serviceAccount(name, namespace string, seconds, target any) (Kubeconfig, error) {
+	return c.issue(ServiceAccount, name, namespace, seconds, target)
+}
+
+func (c clusterCalls) issue(kind, name, namespace string, seconds, target any) (Kubeconfig, error) {
 	expiration, err := wholeSeconds(seconds)
-	if err != nil || c.clusters == nil {
-		return Kubeconfig{}, errors.Join(err, c.available())
+	if err != nil {
+		return Kubeconfig{}, err
 	}
-	return c.clusters.ServiceAccountKubeconfig(c.ctx, name, namespace, expiration, target)
+	return c.request(KubeconfigRequest{Kind: kind, Name: name, Namespace: namespace, Seconds: expiration, Target: target})
 }
 
 func (c clusterCalls) oidc(issuerURL, clientID string, target any) (string, error) {
-	if c.clusters == nil {
-		return "", c.available()
-	}
-	kubeconfig, err := c.clusters.OIDCKubeconfig(c.ctx, issuerURL, clientID, target)
+	kubeconfig, err := c.request(KubeconfigRequest{Kind: OIDC, IssuerURL: issuerURL, ClientID: clientID, Target: target})
 	return base64.StdEncoding.EncodeToString(kubeconfig.Content), err
 }
 
-func (c clusterCalls) available() error {
+func (c clusterCalls) request(wanted KubeconfigRequest) (Kubeconfig, error) {
 	if c.clusters == nil {
-		return errNoClusters
+		return Kubeconfig{}, errNoClusters
 	}
-	return nil
+	return c.clusters.Kubeconfig(c.ctx, wanted)
 }
 
 // wholeSeconds accepts integers and floats.

@@ -17,9 +17,9 @@ import (
 
 // components answers questions about the component descriptors among the bindings.
 type components struct {
-	ctx    context.Context
-	values map[string]any
-	reader ResourceReader
+	ctx     context.Context
+	values  map[string]any
+	reader  ResourceReader
 	closure *Closure
 }
 
@@ -169,24 +169,24 @@ func (c components) repository(d descriptor) map[string]any {
 	return c.closure.Repositories[ComponentKey(d.name(), d.version())]
 }
 
-// content returns the bytes of a resource and their media type.
-func (c components) content(ref any) ([]byte, string, error) {
+// content returns the content of a resource.
+func (c components) content(ref any) (Content, error) {
 	d, resource, err := c.locate(ref)
 	if err != nil {
-		return nil, "", err
+		return Content{}, err
 	}
 	if c.reader == nil {
-		return nil, "", errors.New("contents of resources cannot be read here: this function is not available here")
+		return Content{}, errors.New("contents of resources cannot be read here: this function is not available here")
 	}
 	return c.reader.ResourceContent(c.ctx, ResourceKey{ComponentName: d.name(), ComponentVersion: d.version(), Identity: identity(resource)})
 }
 
 func (c components) contentText(ref any) (string, error) {
-	data, mediaType, err := c.content(ref)
-	if mediaType == "application/octet-stream" {
-		return base64.StdEncoding.EncodeToString(data), err
+	content, err := c.content(ref)
+	if content.MediaType == "application/octet-stream" {
+		return base64.StdEncoding.EncodeToString(content.Data), err
 	}
-	return string(data), err
+	return string(content.Data), err
 }
 
 // locate walks from the own component along the references to the resource and returns it with its component.

@@ -183,8 +183,8 @@ func TestGoTemplateRendersFunctions(t *testing.T) {
 
 type contents struct{}
 
-func (contents) ResourceContent(_ context.Context, key ResourceKey) ([]byte, string, error) {
-	return []byte("content of " + key.Identity["name"]), "text/plain", nil
+func (contents) ResourceContent(_ context.Context, key ResourceKey) (Content, error) {
+	return Content{Data: []byte("content of " + key.Identity["name"]), MediaType: "text/plain"}, nil
 }
 
 func TestGoTemplateRefuses(t *testing.T) {

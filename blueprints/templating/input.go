@@ -81,8 +81,14 @@ type ResourceKey struct {
 
 // ResourceReader reads contents of component resources.
 type ResourceReader interface {
-	// ResourceContent returns the bytes of a resource and their media type.
-	ResourceContent(ctx context.Context, key ResourceKey) (data []byte, mediaType string, err error)
+	// ResourceContent returns the content of a resource.
+	ResourceContent(ctx context.Context, key ResourceKey) (Content, error)
+}
+
+// Content is that of a resource.
+type Content struct {
+	Data      []byte
+	MediaType string
 }
 
 // Closure is what is known of the components behind the binding components. Keys are made by ComponentKey; nil knows nothing.
@@ -114,12 +120,29 @@ type Kubeconfig struct {
 	Expiration time.Time
 }
 
-// Clusters issues kubeconfigs for the functions of that name in templates. Target is the Target object as the template sees it.
+// Kinds of KubeconfigRequest.
+const (
+	// ShootAdmin is an admin kubeconfig of the Gardener shoot Name in Namespace, through the garden cluster in Target.
+	ShootAdmin = "shootAdmin"
+	// ServiceAccount has a token of the service account Name in Namespace of the target cluster.
+	ServiceAccount = "serviceAccount"
+	// OIDC logs in at the target cluster with OpenID Connect.
+	OIDC = "oidc"
+)
+
+// KubeconfigRequest says what kubeconfig a template wants.
+type KubeconfigRequest struct {
+	Kind, Name, Namespace string
+	// Seconds until its credentials end.
+	Seconds int64
+	// IssuerURL and ClientID are those of OIDC.
+	IssuerURL, ClientID string
+	// Target is the Target object as the template sees it.
+	Target any
+}
+
+// Clusters issues kubeconfigs for the functions of that name in templates.
 type Clusters interface {
-	// ShootAdminKubeconfig requests an admin kubeconfig of a Gardener shoot through the garden cluster in target.
-	ShootAdminKubeconfig(ctx context.Context, name, namespace string, expirationSeconds int64, target any) (Kubeconfig, error)
-	// ServiceAccountKubeconfig requests a token of a service account of the target cluster.
-	ServiceAccountKubeconfig(ctx context.Context, name, namespace string, expirationSeconds int64, target any) (Kubeconfig, error)
-	// OIDCKubeconfig makes a kubeconfig of the target cluster that logs in with OpenID Connect.
-	OIDCKubeconfig(ctx context.Context, issuerURL, clientID string, target any) (Kubeconfig, error)
+	// Kubeconfig issues one, with the rights of the Target in the request.
+	Kubeconfig(ctx context.Context, request KubeconfigRequest) (Kubeconfig, error)
 }

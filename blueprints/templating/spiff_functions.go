@@ -106,15 +106,15 @@ func ociParts(ref any) (any, error) {
 
 // contentValue reads the content of a resource as YAML, or returns it in base64 when it is binary.
 func contentValue(c components, ref any) (any, error) {
-	data, mediaType, err := c.content(ref)
+	content, err := c.content(ref)
 	if err != nil {
 		return nil, err
 	}
-	if mediaType == "application/octet-stream" {
-		return base64.StdEncoding.EncodeToString(data), nil
+	if content.MediaType == "application/octet-stream" {
+		return base64.StdEncoding.EncodeToString(content.Data), nil
 	}
 	var out any
-	if err := foreign.Unmarshal(data, &out); err != nil {
+	if err := foreign.Unmarshal(content.Data, &out); err != nil {
 		return nil, errors.New("the content of the resource " + foreign.Problem(err))
 	}
 	return out, nil

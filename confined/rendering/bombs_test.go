@@ -27,7 +27,6 @@ import (
 
 func renderer(t testing.TB, limits confined.Limits) *rendering.Renderer {
 	r := rendering.New(limits)
-	t.Cleanup(r.Close)
 	return r
 }
 

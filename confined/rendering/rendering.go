@@ -35,12 +35,6 @@ type Renderer struct {
 // New returns a Renderer, which starts its first worker with the first job.
 func New(limits confined.Limits) *Renderer { return &Renderer{confined.NewPool(program, limits)} }
 
-// Close ends the workers.
-func (r *Renderer) Close() { r.pool.Close() }
-
-// Plan is render.Plan.
-type Plan = render.Plan
-
 // Satisfy is render.Satisfy followed by render.ImportExecutions.
 func (r *Renderer) Satisfy(ctx context.Context, env *render.Environment, given *render.Imports, mappings map[string]v1alpha1.AnyJSON) (*render.Values, error) {
 	var out render.Values
@@ -49,8 +43,8 @@ func (r *Renderer) Satisfy(ctx context.Context, env *render.Environment, given *
 }
 
 // Plan is render.Planned.
-func (r *Renderer) Plan(ctx context.Context, env *render.Environment, values *render.Values, previous render.State) (*Plan, error) {
-	var out Plan
+func (r *Renderer) Plan(ctx context.Context, env *render.Environment, values *render.Values, previous render.State) (*render.Plan, error) {
+	var out render.Plan
 	err := r.run(ctx, work{Operation: plan, Environment: env, Values: values}, previous, &out)
 	return &out, err
 }
@@ -87,21 +81,16 @@ func (r *Renderer) run(ctx context.Context, w work, previous render.State, out a
 		return err
 	}
 	response, err := r.pool.Run(ctx, confined.Job{Owner: env.Namespace, Answers: answers(env)}, Request{Body: body, Files: files, Previous: previous})
-	if ended, ok := errors.AsType[*confined.Ended](err); ok && ended.Step == "" {
-		ended.Step = "reading what the templates see"
-	}
 	if err != nil {
 		return err
 	}
 	if out != nil {
-		if err := kjson.UnmarshalCaseSensitivePreserveInts(response.Body, out); err != nil {
-			return err
-		}
+		err = kjson.UnmarshalCaseSensitivePreserveInts(response.Body, out)
 	}
 	if response.Failure != nil {
 		return response.Failure
 	}
-	return nil
+	return err
 }
 
 // packed returns files in memory.
@@ -126,57 +115,41 @@ func marshal(value any) ([]byte, error) {
 func answers(env *render.Environment) map[string]confined.Answer {
 	out := map[string]confined.Answer{}
 	if env.Resources != nil {
-		out[askContent] = confined.AnswerWith(func(ctx context.Context, key templating.ResourceKey) (content, error) {
-			data, mediaType, err := env.Resources.ResourceContent(ctx, key)
-			return content{Data: data, MediaType: mediaType}, err
-		})
-	}
-	if env.Schemas != nil && env.Schemas.Resource() != nil {
-		out[askSchema] = confined.AnswerWith(func(ctx context.Context, uri string) (content, error) {
-			data, err := env.Schemas.Resource()(ctx, uri)
-			return content{Data: data}, err
-		})
+		out[askContent] = confined.AnswerWith(env.Resources.ResourceContent)
 	}
 	if env.Clusters != nil {
-		out[askShoot] = confined.AnswerWith(func(ctx context.Context, of access) (templating.Kubeconfig, error) {
-			return env.Clusters.ShootAdminKubeconfig(ctx, of.Name, of.Of, of.Seconds, of.Target)
-		})
-		out[askServiceAccount] = confined.AnswerWith(func(ctx context.Context, of access) (templating.Kubeconfig, error) {
-			return env.Clusters.ServiceAccountKubeconfig(ctx, of.Name, of.Of, of.Seconds, of.Target)
-		})
-		out[askOIDC] = confined.AnswerWith(func(ctx context.Context, of access) (templating.Kubeconfig, error) {
-			return env.Clusters.OIDCKubeconfig(ctx, of.Name, of.Of, of.Target)
-		})
+		out[askKubeconfig] = confined.AnswerWith(env.Clusters.Kubeconfig)
+	}
+	if env.Schemas != nil && env.Schemas.Resource() != nil {
+		out[askSchema] = confined.AnswerWith(env.Schemas.Resource())
 	}
 	return out
 }
 
-// Request is a job on its way to a worker: in JSON, what is not bytes.
+// Request is a job on its way to a worker: its body in JSON, the files of the blueprint, and the state that templates left before.
 type Request struct {
-	Body  []byte
-	Files fstest.MapFS
-	// Previous is the state that templates left before.
+	Body     []byte
+	Files    fstest.MapFS
 	Previous render.State
 }
 
 // Response is what comes back: a result in JSON, also where the job failed.
 type Response struct {
 	Body    []byte
-	Failure *Failure
+	Failure *render.Failure
 }
 
 // What a worker can do, and what it asks its parent.
 const (
-	satisfy, plan, exports, validate, execute                   = "satisfy", "plan", "exports", "validate", "execute"
-	askContent, askSchema, askShoot, askServiceAccount, askOIDC = "content", "schema", "shoot", "serviceAccount", "oidc"
+	satisfy, plan, exports, validate, execute = "satisfy", "plan", "exports", "validate", "execute"
+	askContent, askSchema, askKubeconfig      = "content", "schema", "kubeconfig"
 )
 
-// work is the body of a Request. Only the fields of its operation are set.
+// work is the body of a Request. Only the fields of its operation are set. The environment comes without files and capabilities; with a component, schemas
+// can refer to it.
 type work struct {
-	Operation string
-	// Environment comes without files and capabilities.
-	Environment *render.Environment
-	// HasComponent says that schemas can refer to components.
+	Operation    string
+	Environment  *render.Environment
 	HasComponent bool
 	Given        *render.Imports
 	Mappings     map[string]v1alpha1.AnyJSON
@@ -194,52 +167,11 @@ type exported struct {
 	Stored render.State
 }
 
-// Failure is an error of package render on its way to the parent. Errors.As finds in it what it was made from.
-type Failure struct {
-	Message string
-	// Reason and Name are those of a render.Error, Cycle the names of a render.CycleError, Problems those of a schema.Error.
-	Reason, Name    string
-	Cycle, Problems []string
-}
-
-func failureOf(err error) *Failure {
-	if err == nil {
-		return nil
-	}
-	out := &Failure{Message: err.Error()}
-	if problem, ok := errors.AsType[*render.Error](err); ok {
-		out.Reason, out.Name = problem.Reason, problem.Name
-	}
-	if cycle, ok := errors.AsType[*render.CycleError](err); ok {
-		out.Cycle = cycle.Names
-	}
-	if mismatch, ok := errors.AsType[*schema.Error](err); ok {
-		out.Problems = mismatch.Problems
-	}
-	return out
-}
-
-// Error returns the message as the worker wrote it.
-func (f *Failure) Error() string { return f.Message }
-
-// Unwrap returns what the error was about.
-func (f *Failure) Unwrap() (causes []error) {
-	if f.Reason != "" {
-		causes = append(causes, &render.Error{Reason: f.Reason, Name: f.Name, Err: errors.New(f.Message)})
-	}
-	if len(f.Cycle) > 0 {
-		causes = append(causes, &render.CycleError{Names: f.Cycle})
-	}
-	if len(f.Problems) > 0 {
-		causes = append(causes, &schema.Error{Problems: f.Problems})
-	}
-	return causes
-}
-
 // program is what the workers of this package do.
 var program = confined.NewProgram("blueprint", perform)
 
 func perform(ctx context.Context, parent *confined.Parent, request Request) (Response, error) {
+	parent.Begin("reading what the templates see")
 	var w work
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(request.Body, &w); err != nil {
 		return Response{}, fmt.Errorf("the request cannot be read: %w", err)
@@ -259,7 +191,7 @@ func perform(ctx context.Context, parent *confined.Parent, request Request) (Res
 	if err != nil {
 		return Response{}, errors.New("the result is not JSON data")
 	}
-	return Response{Body: body, Failure: failureOf(failed)}, nil
+	return Response{Body: body, Failure: render.FailureOf(failed)}, nil
 }
 
 // do returns a result also together with an error.
@@ -288,44 +220,20 @@ func (w *work) do(ctx context.Context, parent *confined.Parent, previous render.
 	return engine.Execute(ctx, *w.Template)
 }
 
-type content struct {
-	Data      []byte
-	MediaType string
-}
-
-// access is what a kubeconfig is asked for: a name in a namespace, or a client of an issuer.
-type access struct {
-	Name, Of string
-	Seconds  int64
-	Target   any
-}
-
 // remote has the capabilities of the parent.
 type remote struct{ parent *confined.Parent }
 
 // ResourceContent implements templating.ResourceReader.
-func (r remote) ResourceContent(_ context.Context, key templating.ResourceKey) ([]byte, string, error) {
-	out, err := confined.Ask[templating.ResourceKey, content](r.parent, askContent, key)
-	return out.Data, out.MediaType, err
+func (r remote) ResourceContent(_ context.Context, key templating.ResourceKey) (templating.Content, error) {
+	return confined.Ask[templating.ResourceKey, templating.Content](r.parent, askContent, key)
+}
+
+// Kubeconfig implements templating.Clusters.
+func (r remote) Kubeconfig(_ context.Context, wanted templating.KubeconfigRequest) (templating.Kubeconfig, error) {
+	return confined.Ask[templating.KubeconfigRequest, templating.Kubeconfig](r.parent, askKubeconfig, wanted)
 }
 
 // schema returns the JSON schema of a component resource.
 func (r remote) schema(_ context.Context, uri string) ([]byte, error) {
-	out, err := confined.Ask[string, content](r.parent, askSchema, uri)
-	return out.Data, err
-}
-
-// ShootAdminKubeconfig implements templating.Clusters.
-func (r remote) ShootAdminKubeconfig(_ context.Context, name, namespace string, seconds int64, target any) (templating.Kubeconfig, error) {
-	return confined.Ask[access, templating.Kubeconfig](r.parent, askShoot, access{name, namespace, seconds, target})
-}
-
-// ServiceAccountKubeconfig implements templating.Clusters.
-func (r remote) ServiceAccountKubeconfig(_ context.Context, name, namespace string, seconds int64, target any) (templating.Kubeconfig, error) {
-	return confined.Ask[access, templating.Kubeconfig](r.parent, askServiceAccount, access{name, namespace, seconds, target})
-}
-
-// OIDCKubeconfig implements templating.Clusters.
-func (r remote) OIDCKubeconfig(_ context.Context, issuerURL, clientID string, target any) (templating.Kubeconfig, error) {
-	return confined.Ask[access, templating.Kubeconfig](r.parent, askOIDC, access{issuerURL, clientID, 0, target})
+	return confined.Ask[string, []byte](r.parent, askSchema, uri)
 }

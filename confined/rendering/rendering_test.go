@@ -138,19 +138,15 @@ func TestErrorsAreThoseOfTheOwnProcess(t *testing.T) {
 // capabilities answer with what they were asked.
 type capabilities struct{}
 
-func (capabilities) ResourceContent(_ context.Context, key templating.ResourceKey) ([]byte, string, error) {
-	return []byte("content of " + key.Identity["name"]), "text/plain", nil
-}
-func (capabilities) ShootAdminKubeconfig(context.Context, string, string, int64, any) (templating.Kubeconfig, error) {
-	return templating.Kubeconfig{}, errors.New("the garden refuses")
+func (capabilities) ResourceContent(_ context.Context, key templating.ResourceKey) (templating.Content, error) {
+	return templating.Content{Data: []byte("content of " + key.Identity["name"]), MediaType: "text/plain"}, nil
 }
 
-func (capabilities) ServiceAccountKubeconfig(_ context.Context, name, _ string, seconds int64, _ any) (templating.Kubeconfig, error) {
-	return templating.Kubeconfig{Content: []byte(name + strconv.FormatInt(seconds, 10))}, nil
-}
-
-func (capabilities) OIDCKubeconfig(context.Context, string, string, any) (templating.Kubeconfig, error) {
-	return templating.Kubeconfig{Content: []byte("oidc")}, nil
+func (capabilities) Kubeconfig(_ context.Context, r templating.KubeconfigRequest) (templating.Kubeconfig, error) {
+	if r.Kind == templating.ShootAdmin {
+		return templating.Kubeconfig{}, errors.New("the garden refuses")
+	}
+	return templating.Kubeconfig{Content: []byte(r.Name + strconv.FormatInt(r.Seconds, 10))}, nil
 }
 
 func TestCapabilitiesAreTheParents(t *testing.T) {
@@ -395,7 +391,6 @@ func BenchmarkRender(b *testing.B) {
 	env, given := whole(b), &render.Imports{Data: map[string]any{"anything": "x"}}
 	b.Run("child", func(b *testing.B) {
 		r := rendering.New(confined.Limits{})
-		defer r.Close()
 		_, err := r.Satisfy(b.Context(), env, given, nil)
 		require.NoError(b, err)
 		for b.Loop() {

@@ -113,6 +113,10 @@ func (c *checker) load() bool {
 		c.add(Error, model.FileName, line, "", "%s", strings.TrimPrefix(message, model.FileName+": "))
 		return false
 	}
+	if c.files, _, err = model.Snapshot(c.files); err != nil {
+		c.add(Error, model.FileName, 0, "", "%s", err)
+		return false
+	}
 	c.blueprint = blueprint
 	c.unknownKeys(model.FileName, c.document, c.blueprint)
 	return true

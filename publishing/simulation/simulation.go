@@ -106,7 +106,7 @@ func rootOf(files fs.FS, options Options) (*node, error) {
 type rendered struct {
 	env    *render.Environment
 	values *render.Values
-	*rendering.Plan
+	*render.Plan
 }
 
 func (r *rendered) result() *Result {

@@ -150,31 +150,31 @@ func inlineRepository(d *component.Descriptor) map[string]any {
 	return map[string]any{"type": "inline", "fileSystem": map[string]any{formats.DescriptorFile: string(text)}}
 }
 
-// ResourceContent implements template.ResourceReader.
-func (v *View) ResourceContent(ctx context.Context, key templating.ResourceKey) ([]byte, string, error) {
+// ResourceContent implements templating.ResourceReader.
+func (v *View) ResourceContent(ctx context.Context, key templating.ResourceKey) (templating.Content, error) {
 	d := v.Closed.Find(component.Key{Name: key.ComponentName, Version: key.ComponentVersion})
 	if d == nil {
-		return nil, "", fmt.Errorf("component %s:%s is not among the components of the installation", key.ComponentName, key.ComponentVersion)
+		return templating.Content{}, fmt.Errorf("component %s:%s is not among the components of the installation", key.ComponentName, key.ComponentVersion)
 	}
 	resource, err := d.FindResource(key.Identity)
 	if err != nil {
-		return nil, "", err
+		return templating.Content{}, err
 	}
 	return v.read(ctx, d, resource)
 }
 
 // read returns the content of a resource and remembers why it could not: templates and schemas keep no more than the text of an error.
-func (v *View) read(ctx context.Context, d *component.Descriptor, resource *component.Resource) ([]byte, string, error) {
+func (v *View) read(ctx context.Context, d *component.Descriptor, resource *component.Resource) (templating.Content, error) {
 	blob, err := v.Session.Content(ctx, d, resource)
 	if err != nil {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		v.problem = err
-		return nil, "", err
+		return templating.Content{}, err
 	}
 	defer func() { _ = blob.Close() }()
-	content, err := blob.ReadAll(maxResourceContent)
-	return content, blob.MediaType, err
+	data, err := blob.ReadAll(maxResourceContent)
+	return templating.Content{Data: data, MediaType: blob.MediaType}, err
 }
 
 // schema returns the JSON schema that a cd:// URI leads to.
@@ -190,11 +190,12 @@ func (v *View) schema(ctx context.Context, uri string) ([]byte, error) {
 	if resource.Type != jsonSchemaType && !strings.EqualFold(resource.Type, "jsonschema") {
 		return nil, fmt.Errorf("resource %q of component %s is of type %s; it must be of type %s", resource.Name, d.Key(), resource.Type, jsonSchemaType)
 	}
-	content, _, err := v.read(ctx, d, resource)
+	read, err := v.read(ctx, d, resource)
 	if err != nil {
 		return nil, err
 	}
-	if content, err = unzipped(content); err != nil {
+	content, err := unzipped(read.Data)
+	if err != nil {
 		return nil, fmt.Errorf("resource %q of component %s: %w", resource.Name, d.Key(), err)
 	}
 	document, err := foreign.ToJSON(content)

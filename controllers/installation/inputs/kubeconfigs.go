@@ -63,6 +63,17 @@ func (r *Reader) ClustersFor(inst *v1alpha1.Installation) *Issuer {
 	}
 }
 
+// Kubeconfig implements templating.Clusters.
+func (i *Issuer) Kubeconfig(ctx context.Context, r templating.KubeconfigRequest) (templating.Kubeconfig, error) {
+	switch r.Kind {
+	case templating.ShootAdmin:
+		return i.ShootAdminKubeconfig(ctx, r.Name, r.Namespace, r.Seconds, r.Target)
+	case templating.ServiceAccount:
+		return i.ServiceAccountKubeconfig(ctx, r.Name, r.Namespace, r.Seconds, r.Target)
+	}
+	return i.OIDCKubeconfig(ctx, r.IssuerURL, r.ClientID, r.Target)
+}
+
 // ServiceAccountKubeconfig requests a token of a service account of the target cluster.
 func (i *Issuer) ServiceAccountKubeconfig(ctx context.Context, name, namespace string, seconds int64, given any) (templating.Kubeconfig, error) {
 	return i.once("serviceAccount", []any{name, namespace, seconds, given}, func() (templating.Kubeconfig, error) {
