@@ -44,6 +44,8 @@ type unit struct {
 	number string
 	// from is where the blueprint is: inline, or in a Flux source or a component, which has the chart, too.
 	from string
+	// sensitive says that the export is kept in a Secret, which the former release does not know.
+	sensitive bool
 	// specOnly says that no job begins when the content of an import changes.
 	specOnly bool
 	// chart are templates of the chart beside the ConfigMap.
@@ -116,6 +118,9 @@ var (
 	large  = unit{name: "large", item: "mock", number: "large"}
 )
 
+// vault makes its export sensitive as soon as a release knows of that.
+var vault = unit{name: "vault", item: "mock"}
+
 // goes are in deletion, and wait for somebody to let their objects go. The time of the last one is up before that, and
 // a person has to ask for its deletion again.
 var goes = []unit{
@@ -186,7 +191,11 @@ func (w *world) put(u unit, version string) {
 		object{"name": "count", "type": "data", "schema": object{"type": "integer"}},
 		object{"name": "cluster", "type": "target", "targetType": v1alpha1.KubernetesClusterTargetType},
 	}
-	exports := list{object{"name": "version", "type": "data", "schema": object{"type": "string"}}}
+	exported := object{"name": "version", "type": "data", "schema": object{"type": "string"}}
+	if u.sensitive {
+		exported["sensitive"] = true
+	}
+	exports := list{exported}
 	blueprint := object{
 		"imports": imports, "exports": exports, "deployExecutions": landscape.GoTemplate(w.deployItems(u, version)),
 		"exportExecutions": landscape.GoTemplate("exports: {version: " + version + "}\n"),

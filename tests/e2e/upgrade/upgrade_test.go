@@ -38,12 +38,13 @@ func TestALandscapeIsUpgradedAndBack(t *testing.T) {
 		all = append(all, u.cured())
 	}
 	w.update(all, "v2")
+	w.keepSecret(vault, "v2")
 	w.requireDriftCorrected(all, "v2")
 
 	w.begins(runs, "v3")
 	w.replace(before, programs, large.name)
 	w.ends(runs)
-	w.update(all, "v4")
+	w.update(append(all, vault), "v4")
 	w.requireDriftCorrected(all, "v4")
 
 	w.begins(runs, "v5")
@@ -61,13 +62,13 @@ func (w *world) begin() {
 	numbers := metav1.ObjectMeta{Name: "numbers", Namespace: w.Namespace}
 	require.NoError(w.t, w.Apply(w.Ctx, &corev1.ConfigMap{ObjectMeta: numbers, Data: map[string]string{"count": "7"}},
 		&corev1.Secret{ObjectMeta: numbers, Data: map[string][]byte{"count": []byte("7")}}))
-	for _, u := range slices.Concat(atRest, goes, fail, []unit{mended, large, hooked, runsMock}) {
+	for _, u := range slices.Concat(atRest, goes, fail, []unit{mended, large, hooked, runsMock, vault}) {
 		w.put(u, "v1")
 	}
 	w.begins(runs, "v1")
 	w.awaitHook(hooked)
 	w.running(runsMock.name)
-	for _, u := range slices.Concat(atRest, goes, []unit{large}) {
+	for _, u := range slices.Concat(atRest, goes, []unit{large, vault}) {
 		w.Succeeded(u.name)
 	}
 	for _, u := range append(fail, mended) {
@@ -150,7 +151,7 @@ func (w *world) requireRevisions(name string, count int) {
 // update changes all units, which are deployed without that anything is made anew.
 func (w *world) update(units []unit, version string) {
 	w.t.Helper()
-	born := w.objects()
+	born, begun := w.objects(), time.Now()
 	for _, u := range units {
 		w.put(u, version)
 	}
@@ -161,10 +162,24 @@ func (w *world) update(units []unit, version string) {
 		w.Succeeded(u.name)
 		require.Equal(w.t, fmt.Sprintf("%q", version), w.Value("version-of-"+u.name))
 	}
+	require.NotEmpty(w.t, w.written(begun, w.isOnTarget), "what deployers write to the target is seen")
 	for about, now := range w.objects() {
 		if was, isKnown := born[about]; isKnown {
 			require.Equal(w.t, strings.Fields(was)[0], strings.Fields(now)[0], "%s is made anew", about)
 		}
+	}
+}
+
+// keepSecret makes the export of a unit sensitive, and plain again, as who goes back to the former release has to do before.
+func (w *world) keepSecret(u unit, version string) {
+	w.t.Helper()
+	for _, sensitive := range []bool{true, false} {
+		u.sensitive = sensitive
+		w.put(u, version)
+		w.Succeeded(u.name)
+		data := &v1alpha1.DataObject{ObjectMeta: w.Named("version-of-" + u.name)}
+		require.NoError(w.t, w.Client().Get(w.Ctx, client.ObjectKeyFromObject(data), data))
+		require.Equal(w.t, sensitive, data.SecretReference != nil)
 	}
 }
 
@@ -191,7 +206,7 @@ func (w *world) requireDriftCorrected(units []unit, version string) {
 func (w *world) remove() {
 	w.t.Helper()
 	require.NoError(w.t, w.Client().DeleteAllOf(w.Ctx, &v1alpha1.Installation{}, client.InNamespace(w.Namespace)))
-	for _, u := range slices.Concat(atRest, runs, fail, []unit{mended, large, hooked, runsMock}) {
+	for _, u := range slices.Concat(atRest, runs, fail, []unit{mended, large, hooked, runsMock, vault}) {
 		w.Gone(w.Installation(u.name))
 	}
 	var left []string
