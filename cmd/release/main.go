@@ -12,9 +12,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/authn"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
@@ -94,18 +92,14 @@ func (s *settings) images(ctx context.Context) error {
 
 func (s *settings) pushImages(ctx context.Context, set *containerimage.Set) error {
 	digest, err := set.Digest()
-	if err != nil {
-		return err
-	}
-	if s.to != "" {
-		if err := set.Push(ctx, s.options.Repository, s.options.Release.Version, s.plainHTTP); err != nil {
-			return err
-		}
-		if err := s.sign(ctx, s.options.Repository, digest); err != nil {
-			return err
+	if err == nil && s.to != "" {
+		if err = set.Push(ctx, s.options.Repository, s.options.Release.Version, s.plainHTTP); err == nil {
+			err = s.sign(ctx, s.options.Repository, digest)
 		}
 	}
-	_, err = fmt.Printf("%s:%s@%s\n", s.options.Repository, s.options.Release.Version, digest)
+	if err == nil {
+		_, err = fmt.Printf("%s:%s@%s\n", s.options.Repository, s.options.Release.Version, digest)
+	}
 	return err
 }
 
@@ -136,30 +130,25 @@ func (s *settings) all(ctx context.Context) error {
 	}
 	// All at once, since each signature is looked for again after a pause. What they name, the images, is there.
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return s.push(ctx, s.to+"/manifests", s.options.Release.Version, artifact) })
+	group.Go(func() error { return s.push(ctx, "manifests", s.options.Release.Version, artifact) })
 	for _, chart := range charts {
-		group.Go(func() error { return s.push(ctx, s.to+"/charts/"+chart.Name, chart.Tag, chart.Image) })
+		group.Go(func() error { return s.push(ctx, "charts/"+chart.Name, chart.Tag, chart.Image) })
 	}
 	return group.Wait()
 }
 
 // push pushes an artifact to a repository, and signs it where there is a key.
-func (s *settings) push(ctx context.Context, to, tag string, artifact v1.Image) error {
+func (s *settings) push(ctx context.Context, path, tag string, artifact v1.Image) error {
 	digest, err := artifact.Digest()
 	if err != nil {
 		return err
 	}
-	repository, err := containerimage.Repository(to, s.plainHTTP)
-	if err != nil {
-		return err
+	pushed, err := containerimage.PushArtifact(ctx, s.to+"/"+path, tag, artifact, s.plainHTTP)
+	if err == nil {
+		err = s.sign(ctx, s.to+"/"+path, digest)
 	}
-	named := repository.Tag(tag)
-	if err := remote.Write(named, artifact, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
-		return fmt.Errorf("cannot push to %s: %w", named, err)
+	if err == nil {
+		_, err = fmt.Println(pushed)
 	}
-	if err := s.sign(ctx, to, digest); err != nil {
-		return err
-	}
-	_, err = fmt.Println("oci://" + named.String())
 	return err
 }

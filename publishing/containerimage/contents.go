@@ -1,6 +1,9 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package containerimage makes container images out of static programs, without a container engine and without root: one layer, the same files give
+// the same digest. It adds what a release needs: an image for each platform under one index, certificate authorities, and a bill of
+// materials that registries keep as a referrer of the image. It promises nothing to others.
 package containerimage
 
 import (
@@ -49,22 +52,26 @@ type Contents struct {
 
 // Build returns the image of the contents. A program that is linked dynamically, or for another architecture than the platform's, is an error:
 // there are no libraries in the image.
-func Build(contents Contents) (v1.Image, error) {
+func Build(contents Contents) (image v1.Image, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("cannot build an image: %w", err)
+		}
+	}()
 	layer, err := contents.layer()
 	if err != nil {
-		return nil, fmt.Errorf("cannot build an image: %w", err)
+		return nil, err
 	}
 	packed, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(layer)), nil })
 	if err != nil {
-		return nil, fmt.Errorf("cannot build an image: %w", err)
+		return nil, err
 	}
-	image, err := mutate.AppendLayers(empty.Image, packed)
-	if err != nil {
-		return nil, fmt.Errorf("cannot build an image: %w", err)
+	if image, err = mutate.AppendLayers(empty.Image, packed); err != nil {
+		return nil, err
 	}
 	config, err := image.ConfigFile()
 	if err != nil {
-		return nil, fmt.Errorf("cannot build an image: %w", err)
+		return nil, err
 	}
 	config = config.DeepCopy()
 	config.OS, config.Architecture, config.Created = "linux", contents.architecture(), v1.Time{Time: contents.Created.UTC()}
@@ -79,9 +86,31 @@ func (c Contents) architecture() string { return cmp.Or(c.Platform.Architecture,
 
 // layer packs the contents, with a world-writable /tmp as images of distributions have it.
 func (c Contents) layer() ([]byte, error) {
+	files, needed := map[string]*tar.Header{}, map[string]bool{"tmp": true}
+	content := map[string][]byte{}
+	note := func(to string, header tar.Header, text []byte) {
+		header.Name, header.Size = strings.TrimPrefix(path.Clean(to), "/"), int64(len(text))
+		files[header.Name], content[header.Name] = &header, text
+		for folder := path.Dir(header.Name); folder != "."; folder = path.Dir(folder) {
+			needed[folder] = true
+		}
+	}
+	for to, file := range c.Programs {
+		program, err := readStatic(file, c.architecture())
+		if err != nil {
+			return nil, err
+		}
+		note(to, tar.Header{Typeflag: tar.TypeReg, Mode: 0o755}, program)
+	}
+	for to, text := range c.Files {
+		note(to, tar.Header{Typeflag: tar.TypeReg, Mode: 0o644}, text)
+	}
+	for from, to := range c.Links {
+		note(from, tar.Header{Typeflag: tar.TypeSymlink, Linkname: to, Mode: 0o777}, nil)
+	}
 	var packed bytes.Buffer
 	writer := tar.NewWriter(&packed)
-	for _, folder := range c.folders() {
+	for _, folder := range slices.Sorted(maps.Keys(needed)) { // parents first
 		mode := int64(0o755)
 		if folder == "tmp" {
 			mode = 0o1777
@@ -90,52 +119,16 @@ func (c Contents) layer() ([]byte, error) {
 			return nil, err
 		}
 	}
-	for _, to := range slices.Sorted(maps.Keys(c.Programs)) {
-		program, err := readStatic(c.Programs[to], c.architecture())
+	for _, to := range slices.Sorted(maps.Keys(files)) {
+		err := writer.WriteHeader(files[to])
+		if err == nil {
+			_, err = writer.Write(content[to])
+		}
 		if err != nil {
-			return nil, err
-		}
-		if err := add(writer, to, 0o755, program); err != nil {
-			return nil, err
-		}
-	}
-	for _, to := range slices.Sorted(maps.Keys(c.Files)) {
-		if err := add(writer, to, 0o644, c.Files[to]); err != nil {
-			return nil, err
-		}
-	}
-	for _, from := range slices.Sorted(maps.Keys(c.Links)) {
-		link := &tar.Header{Typeflag: tar.TypeSymlink, Name: inside(from), Linkname: c.Links[from], Mode: 0o777}
-		if err := writer.WriteHeader(link); err != nil {
 			return nil, err
 		}
 	}
 	return packed.Bytes(), writer.Close()
-}
-
-// folders lists every folder that the contents need, parents first.
-func (c Contents) folders() []string {
-	needed := map[string]bool{"tmp": true}
-	for _, paths := range [][]string{slices.Collect(maps.Keys(c.Programs)), slices.Collect(maps.Keys(c.Files)), slices.Collect(maps.Keys(c.Links))} {
-		for _, file := range paths {
-			for folder := path.Dir(inside(file)); folder != "."; folder = path.Dir(folder) {
-				needed[folder] = true
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(needed))
-}
-
-// inside is a path as archives of layers have it.
-func inside(file string) string { return strings.TrimPrefix(path.Clean(file), "/") }
-
-func add(writer *tar.Writer, to string, mode int64, content []byte) error {
-	header := &tar.Header{Typeflag: tar.TypeReg, Name: inside(to), Mode: mode, Size: int64(len(content))}
-	if err := writer.WriteHeader(header); err != nil {
-		return err
-	}
-	_, err := writer.Write(content)
-	return err
 }
 
 // machines are how the headers of programs call the architectures.

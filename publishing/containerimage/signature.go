@@ -11,11 +11,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -28,30 +26,12 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/publishing/privatekey"
 )
 
-// signatureType is that of the layers with signed texts.
-const signatureType types.MediaType = "application/vnd.dev.cosign.simplesigning.v1+json"
-
 const (
+	// signatureType is that of the layers with signed texts.
+	signatureType types.MediaType = "application/vnd.dev.cosign.simplesigning.v1+json"
 	// signatureAnnotation of such a layer is the signature in base64.
 	signatureAnnotation = "dev.cosignproject.cosign/signature"
-	// signedType is in each signed text.
-	signedType = "cosign container image signature"
 )
-
-// maxSigned bounds a signed text that a registry answers with, in bytes.
-const maxSigned = 64 << 10
-
-// signed is the text that is signed, as cosign writes it.
-type signed struct {
-	Critical critical `json:"critical"`
-	Optional any      `json:"optional"`
-}
-
-type critical struct {
-	Identity map[string]string `json:"identity"`
-	Image    map[string]string `json:"image"`
-	Type     string            `json:"type"`
-}
 
 // signings is how often a signature is pushed, and settling the pause after which it has to be still there: longer than another signer takes from
 // reading the signatures to pushing them together with its own.
@@ -73,16 +53,16 @@ func Sign(ctx context.Context, repository string, digest v1.Hash, key []byte, pl
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(signed{Critical: critical{
-		Identity: map[string]string{"docker-reference": to.Name()}, Image: map[string]string{"docker-manifest-digest": digest.String()}, Type: signedType,
-	}})
+	text, err := json.Marshal(map[string]any{"critical": map[string]any{ // as cosign writes it
+		"identity": map[string]string{"docker-reference": to.Name()}, "image": map[string]string{"docker-manifest-digest": digest.String()},
+		"type": "cosign container image signature",
+	}, "optional": nil})
 	if err != nil {
 		return err
 	}
 	tag := to.Tag(digest.Algorithm + "-" + digest.Hex + ".sig")
-	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)}
 	for pushed := 0; ; pushed++ {
-		signatures, err := signaturesAt(tag, options...)
+		signatures, err := signaturesAt(ctx, tag)
 		if err != nil {
 			return fmt.Errorf("cannot read the signatures at %s: %w", tag, err)
 		}
@@ -92,10 +72,17 @@ func Sign(ctx context.Context, repository string, digest v1.Hash, key []byte, pl
 		case pushed == signings:
 			return fmt.Errorf("the signature at %s does not stay: others sign at the same time; sign again when they are done", tag)
 		}
-		if signatures, err = appendSignature(signatures, signer, text); err != nil {
+		signature, err := privatekey.Sign(signer, text)
+		if err != nil {
 			return err
 		}
-		if err := remote.Write(tag, signatures, options...); err != nil {
+		signatures, err = mutate.Append(signatures, mutate.Addendum{
+			Layer: static.NewLayer(text, signatureType), Annotations: map[string]string{signatureAnnotation: base64.StdEncoding.EncodeToString(signature)},
+		})
+		if err == nil {
+			err = remote.Write(tag, signatures, withLogins(ctx)...)
+		}
+		if err != nil {
 			return fmt.Errorf("cannot push the signature to %s: %w", tag, err)
 		}
 		select {
@@ -107,8 +94,8 @@ func Sign(ctx context.Context, repository string, digest v1.Hash, key []byte, pl
 }
 
 // signaturesAt returns what is at a tag; without layers where nothing is.
-func signaturesAt(tag name.Tag, options ...remote.Option) (v1.Image, error) {
-	signatures, err := remote.Image(tag, options...)
+func signaturesAt(ctx context.Context, tag name.Tag) (v1.Image, error) {
+	signatures, err := remote.Image(tag, withLogins(ctx)...)
 	var answer *transport.Error
 	if errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound {
 		return ociTyped(empty.Image), nil
@@ -122,38 +109,12 @@ func isSigned(signatures v1.Image, public crypto.PublicKey, text []byte) (bool, 
 	if err != nil {
 		return false, err
 	}
+	digest, _, err := v1.SHA256(bytes.NewReader(text))
 	for _, layer := range manifest.Layers {
-		signature, err := base64.StdEncoding.DecodeString(layer.Annotations[signatureAnnotation])
-		if err != nil || layer.MediaType != signatureType || !privatekey.Verifies(public, text, signature) {
-			continue
-		}
-		there, err := contentOf(signatures, layer.Digest)
-		if err != nil || bytes.Equal(there, text) {
-			return err == nil, err
+		signature, unreadable := base64.StdEncoding.DecodeString(layer.Annotations[signatureAnnotation])
+		if unreadable == nil && layer.MediaType == signatureType && layer.Digest == digest && privatekey.Verifies(public, text, signature) {
+			return true, err
 		}
 	}
-	return false, nil
-}
-
-func contentOf(signatures v1.Image, digest v1.Hash) ([]byte, error) {
-	layer, err := signatures.LayerByDigest(digest)
-	if err != nil {
-		return nil, err
-	}
-	content, err := layer.Compressed()
-	if err != nil {
-		return nil, err
-	}
-	defer content.Close() // it was only read
-	return io.ReadAll(io.LimitReader(content, maxSigned))
-}
-
-func appendSignature(to v1.Image, signer crypto.Signer, text []byte) (v1.Image, error) {
-	signature, err := privatekey.Sign(signer, text)
-	if err != nil {
-		return nil, err
-	}
-	return mutate.Append(to, mutate.Addendum{
-		Layer: static.NewLayer(text, signatureType), Annotations: map[string]string{signatureAnnotation: base64.StdEncoding.EncodeToString(signature)},
-	})
+	return false, err
 }

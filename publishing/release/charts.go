@@ -9,14 +9,23 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/Masterminds/semver/v3"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
+	"github.com/flux-landscaper/flux-landscaper/publishing/containerimage"
 	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 )
 
@@ -52,59 +61,41 @@ type packedChart struct {
 }
 
 // Charts writes all charts into a folder, packed as <name>-<version>.tgz. The version has to be a semantic one.
-func Charts(dist string, o Options) error {
-	if err := os.MkdirAll(dist, 0o755); err != nil {
-		return err
-	}
-	charts, err := packCharts(o)
-	if err != nil {
-		return err
-	}
-	for _, chart := range charts {
-		file := filepath.Join(dist, chart.name+"-"+strings.TrimPrefix(o.Release.Version, "v")+".tgz")
-		if err := os.WriteFile(file, chart.archive, 0o644); err != nil {
-			return err
-		}
+func Charts(dist string, o Options) (err error) {
+	defer caught(&err)
+	for _, chart := range packCharts(o) {
+		write(filepath.Join(dist, chart.name+"-"+o.bare()+".tgz"), chart.archive)
 	}
 	return nil
 }
 
+// bare is the version without v.
+func (o Options) bare() string { return strings.TrimPrefix(o.Release.Version, "v") }
+
 // packCharts packs all charts.
-func packCharts(o Options) ([]packedChart, error) {
-	if err := o.checkVersion(); err != nil {
-		return nil, err
-	}
-	folder, err := os.MkdirTemp("", "charts-")
-	if err != nil {
-		return nil, err
-	}
+func packCharts(o Options) (charts []packedChart) {
+	must(o.checkVersion())
+	folder := that(os.MkdirTemp("", "charts-"))
 	defer func() { _ = os.RemoveAll(folder) }()
 	names := []string{AgentChart, LandscaperChart, ControllerChart, RightsChart}
 	for _, deployer := range Deployers {
 		names = append(names, deployer+deployerSuffix)
 	}
-	var charts []packedChart
 	for _, name := range names {
 		own := filepath.Join(folder, name)
 		if err := Chart(own, name, o); err != nil {
-			return nil, fmt.Errorf("cannot make the chart %s: %w", name, err)
-		}
-		metadata, err := os.ReadFile(filepath.Join(own, "Chart.yaml"))
-		if err != nil {
-			return nil, err
+			must(fmt.Errorf("cannot make the chart %s: %w", name, err))
 		}
 		var packed bytes.Buffer
-		if _, err := pack.Directory(&packed, own, pack.Options{Prefix: name}); err != nil {
-			return nil, err
-		}
-		charts = append(charts, packedChart{name: name, archive: packed.Bytes(), metadata: metadata})
+		that(pack.Directory(&packed, own, pack.Options{Prefix: name}))
+		charts = append(charts, packedChart{name: name, archive: packed.Bytes(), metadata: contentOf(own, "Chart.yaml")})
 	}
-	return charts, nil
+	return charts
 }
 
 // checkVersion refuses what Helm does not take as the version of a chart.
 func (o Options) checkVersion() error {
-	if _, err := semver.StrictNewVersion(strings.TrimPrefix(o.Release.Version, "v")); err != nil {
+	if _, err := semver.StrictNewVersion(o.bare()); err != nil {
 		return fmt.Errorf("the version %q is not a semantic version, and Helm takes no other for a chart; give one like v1.2.3", o.Release.Version)
 	}
 	return nil
@@ -112,62 +103,30 @@ func (o Options) checkVersion() error {
 
 // Chart makes the chart of that name in a folder: its own values and templates, those that it shares with others, the rights of config/rbac or
 // flux/agent, version and image of the release.
-func Chart(folder, name string, o Options) error {
-	version := strings.TrimPrefix(o.Release.Version, "v")
-	replaced := strings.NewReplacer("v"+noVersion, o.Release.Version, noVersion, version, noImage, "repository: "+o.Repository)
-	if err := copyTree(folder, filepath.Join(o.Source, "charts", name), replaced); err != nil {
-		return err
-	}
-	switch name {
-	case LandscaperChart:
-		return completeLandscaper(folder, o)
-	case ControllerChart:
-		return errors.Join(shareNames(folder, o), writeOwnEnvironment(folder, o))
-	case RightsChart:
-		return errors.Join(shareNames(folder, o), writeRoles(folder, o))
-	}
-	return completeProcess(folder, name, o)
-}
-
-// completeLandscaper adds the CRDs, and the charts that the chart landscaper is made of.
-func completeLandscaper(folder string, o Options) error {
-	return errors.Join(
-		copyTree(filepath.Join(folder, "crds"), filepath.Join(o.Source, "config", "crd", "bases"), strings.NewReplacer()),
-		Chart(filepath.Join(folder, "charts", ControllerChart), ControllerChart, o),
-		Chart(filepath.Join(folder, "charts", RightsChart), RightsChart, o),
-	)
-}
-
-// shareNames adds the names and labels that all charts have.
-func shareNames(folder string, o Options) error {
+func Chart(folder, name string, o Options) (err error) {
+	defer caught(&err)
+	replaced := strings.NewReplacer("v"+noVersion, o.Release.Version, noVersion, o.bare(), noImage, "repository: "+o.Repository)
+	copyTree(folder, filepath.Join(o.Source, "charts", name), replaced.Replace)
 	const names = "_names.tpl"
-	content, err := os.ReadFile(filepath.Join(o.Source, "charts", "process", "templates", names))
-	if err != nil {
-		return err
+	switch name {
+	case LandscaperChart: // with the CRDs, and the charts that it is made of
+		copyTree(filepath.Join(folder, "crds"), filepath.Join(o.Source, "config", "crd", "bases"), nil)
+		must(Chart(filepath.Join(folder, "charts", ControllerChart), ControllerChart, o))
+		must(Chart(filepath.Join(folder, "charts", RightsChart), RightsChart, o))
+	case ControllerChart: // with flux/own-environment, which it fills in for its value deployerManagement.agent
+		write(filepath.Join(folder, "templates", names), contentOf(o.Source, "charts", "process", "templates", names))
+		write(filepath.Join(folder, "own-environment.yaml"), build(filepath.Join(o.Source, "flux", "own-environment")))
+	case RightsChart: // with the roles of config/rbac, one after the other
+		write(filepath.Join(folder, "templates", names), contentOf(o.Source, "charts", "process", "templates", names))
+		write(filepath.Join(folder, "roles.yaml"), build(filepath.Join(o.Source, "config", "rbac")))
+	default:
+		completeProcess(folder, name, o)
 	}
-	return os.WriteFile(filepath.Join(folder, "templates", names), content, 0o644)
-}
-
-// writeOwnEnvironment adds flux/own-environment, which the chart fills in for its value deployerManagement.agent.
-func writeOwnEnvironment(folder string, o Options) error {
-	manifests, err := build(filepath.Join(o.Source, "flux", "own-environment"))
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(folder, "own-environment.yaml"), manifests, 0o644)
-}
-
-// writeRoles adds the roles of config/rbac, one after the other.
-func writeRoles(folder string, o Options) error {
-	roles, err := build(filepath.Join(o.Source, "config", "rbac"))
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(folder, "roles.yaml"), roles, 0o644)
+	return nil
 }
 
 // completeProcess adds what the charts of deployers and of the agent share.
-func completeProcess(folder, name string, o Options) error {
+func completeProcess(folder, name string, o Options) {
 	charts := filepath.Join(o.Source, "charts")
 	shared, kind, roles := []string{"process"}, "Role", []string{filepath.Join("flux", "agent", "rights.yaml")}
 	if deployer, isDeployer := strings.CutSuffix(name, deployerSuffix); isDeployer {
@@ -175,45 +134,31 @@ func completeProcess(folder, name string, o Options) error {
 		roles = []string{filepath.Join("config", "rbac", "deployer.yaml"), filepath.Join("config", "rbac", "deployer-"+deployer+".yaml")}
 	}
 	for _, from := range shared {
-		if err := copyTree(filepath.Join(folder, "templates"), filepath.Join(charts, from, "templates"), strings.NewReplacer()); err != nil {
-			return err
-		}
+		copyTree(filepath.Join(folder, "templates"), filepath.Join(charts, from, "templates"), nil)
 	}
-	schema, err := valuesSchema(charts, append(shared, name))
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(folder, schemaFile), schema, 0o644); err != nil {
-		return err
-	}
-	rules, err := rulesOf(kind, o.Source, roles)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(folder, "rights.yaml"), rules, 0o644)
+	write(filepath.Join(folder, schemaFile), valuesSchema(charts, append(shared, name)))
+	write(filepath.Join(folder, "rights.yaml"), rulesOf(kind, o.Source, roles))
 }
 
 // schemaFile is where Helm looks for the JSON schema of the values.
 const schemaFile = "values.schema.json"
 
 // valuesSchema joins the schemas in some folders of the charts. Not every folder has one.
-func valuesSchema(charts string, folders []string) ([]byte, error) {
+func valuesSchema(charts string, folders []string) []byte {
 	joined := map[string]any{}
 	for _, folder := range folders {
 		content, err := os.ReadFile(filepath.Join(charts, folder, schemaFile))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err != nil {
-			return nil, err
-		}
+		must(err)
 		var schema map[string]any
 		if err := json.Unmarshal(content, &schema); err != nil {
-			return nil, fmt.Errorf("cannot read the schema of charts/%s: %w", folder, err)
+			must(fmt.Errorf("cannot read the schema of charts/%s: %w", folder, err))
 		}
 		join(joined, schema)
 	}
-	return json.MarshalIndent(joined, "", "  ")
+	return that(json.MarshalIndent(joined, "", "  "))
 }
 
 // join puts the fields of a JSON object into another one, objects field by field.
@@ -230,47 +175,87 @@ func join(into, from map[string]any) {
 }
 
 // rulesOf returns the rules of the roles of a kind in files of a checkout. Only the first file has to exist.
-func rulesOf(kind, source string, files []string) ([]byte, error) {
+func rulesOf(kind, source string, files []string) []byte {
 	var rules []any
 	for i, name := range files {
 		content, err := os.ReadFile(filepath.Join(source, name))
 		if errors.Is(err, fs.ErrNotExist) && i > 0 {
 			continue
 		}
-		if err != nil {
-			return nil, err
-		}
+		must(err)
 		for _, document := range strings.Split(string(content), "\n---\n") {
 			var role struct {
 				Kind  string `json:"kind"`
 				Rules []any  `json:"rules"`
 			}
 			if err := foreign.Unmarshal([]byte(document), &role); err != nil {
-				return nil, fmt.Errorf("cannot read %s: %w", name, err)
+				must(fmt.Errorf("cannot read %s: %w", name, err))
 			}
 			if role.Kind == kind {
 				rules = append(rules, role.Rules...)
 			}
 		}
 	}
-	return yaml.Marshal(rules)
+	return that(yaml.Marshal(rules))
 }
 
-// copyTree copies the files of a folder with texts replaced.
-func copyTree(to, from string, replaced *strings.Replacer) error {
-	return filepath.WalkDir(from, func(file string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		name, err := filepath.Rel(from, file)
-		if err != nil {
-			return err
-		}
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(to, name)
-		return errors.Join(os.MkdirAll(filepath.Dir(target), 0o755), os.WriteFile(target, []byte(replaced.Replace(string(content))), 0o644))
-	})
+// Media types of what `helm push` makes.
+const (
+	helmConfig  types.MediaType = "application/vnd.cncf.helm.config.v1+json"
+	helmContent types.MediaType = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+)
+
+// ChartArtifact is a chart as registries have it for Helm and Flux.
+type ChartArtifact struct {
+	// Name of the chart. Helm wants repositories to end with it.
+	Name string
+	// Tag is the version as Helm looks for it: a tag has no +, so that _ stands for it.
+	Tag string
+	// Image is the artifact.
+	Image v1.Image
 }
+
+// ChartArtifacts returns all charts as the OCI artifacts that `helm push` makes of them. The version has to be a semantic one.
+func ChartArtifacts(o Options) (artifacts []ChartArtifact, err error) {
+	defer caught(&err)
+	for _, chart := range packCharts(o) {
+		artifacts = append(artifacts, ChartArtifact{Name: chart.name, Tag: strings.ReplaceAll(o.bare(), "+", "_"), Image: chart.artifact(o.Release)})
+	}
+	return artifacts, nil
+}
+
+// artifact returns the chart with its metadata as the configuration, where Helm reads them.
+func (c packedChart) artifact(release containerimage.Release) v1.Image {
+	var metadata map[string]any
+	must(foreign.Unmarshal(c.metadata, &metadata))
+	annotations := maps.Clone(release.Labels())
+	annotations["org.opencontainers.image.title"] = c.name
+	annotations["org.opencontainers.image.version"] = strings.TrimPrefix(release.Version, "v")
+	annotations["org.opencontainers.image.created"] = release.Created.UTC().Format(time.RFC3339)
+	if description, isText := metadata["description"].(string); isText {
+		annotations["org.opencontainers.image.description"] = description
+	}
+	layered := that(mutate.AppendLayers(empty.Image, static.NewLayer(c.archive, helmContent)))
+	annotated := mutate.Annotations(mutate.ConfigMediaType(mutate.MediaType(layered, types.OCIManifestSchema1), helmConfig), annotations).(v1.Image)
+	config, manifest := that(json.Marshal(metadata)), that(annotated.Manifest()).DeepCopy()
+	var err error
+	manifest.Config.Digest, manifest.Config.Size, err = v1.SHA256(bytes.NewReader(config))
+	must(err)
+	return configured{Image: annotated, config: config, manifest: manifest}
+}
+
+// configured is an image whose configuration is no description of an image.
+type configured struct {
+	v1.Image
+	config   []byte
+	manifest *v1.Manifest
+}
+
+// What follows are the methods of an image that go by its configuration.
+
+func (c configured) RawConfigFile() ([]byte, error)  { return c.config, nil }
+func (c configured) ConfigName() (v1.Hash, error)    { return c.manifest.Config.Digest, nil }
+func (c configured) Manifest() (*v1.Manifest, error) { return c.manifest, nil }
+func (c configured) RawManifest() ([]byte, error)    { return json.Marshal(c.manifest) }
+func (c configured) Digest() (v1.Hash, error)        { return partial.Digest(c) }
+func (c configured) Size() (int64, error)            { return partial.Size(c) }
