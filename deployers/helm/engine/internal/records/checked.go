@@ -34,8 +34,9 @@ const (
 	MaxRevisions = 1000
 	// MaxObjects is how many objects a revision may have, those of Lists included: Helm keeps each in several forms.
 	MaxObjects = 20_000
-	// Owner is the label of Secrets and ConfigMaps that hold records, and ByHelm its value.
-	Owner  = "owner"
+	// Owner is the label of Secrets and ConfigMaps that hold records.
+	Owner = "owner"
+	// ByHelm is the value of the label.
 	ByHelm = "helm"
 	// recordKey is where Helm keeps a record in its Secret or ConfigMap.
 	recordKey = "release"
