@@ -32,7 +32,6 @@ import (
 	deploytarget "github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
-	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
 
@@ -183,8 +182,7 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 	if err != nil {
 		return err
 	}
-	kept := memory.New(memory.DefaultLimit)
-	repositories, err := f.components.open(mgr, registries, store, identities, kept, f.sourcePolicy(),
+	repositories, err := f.components.open(mgr, registries, store, identities, f.sourcePolicy(),
 		f.targets.publicOnly)
 	if err != nil {
 		return err
@@ -207,7 +205,7 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 		Backoff: f.backoff(), Jitter: kit.Jitter(f.jitter.Percentage), Shard: f.shard, UnwatchedSources: f.unwatched, Following: f.contexts.following, RefuseUnknownKeys: f.strict,
 		Inputs: inputs.Reader{
 			Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Artifacts: store, Repositories: repositories, Identity: identities.Find,
-			Clusters: clusters, Memory: kept, Renderer: rendering.New(limits), BlueprintAccess: access, SignaturePolicy: policy,
+			Clusters: clusters, Renderer: rendering.New(limits), BlueprintAccess: access, SignaturePolicy: policy,
 			NoCrossNamespaceRefs: f.acl.NoCrossNamespaceRefs, RequireVerifiedSources: f.verifiedSources,
 		},
 	}

@@ -23,7 +23,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
-	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
@@ -227,11 +226,11 @@ func (c *componentFlags) policy() (inputs.SignaturePolicy, error) {
 }
 
 // open returns the repositories of components.
-func (c *componentFlags) open(mgr ctrl.Manager, client *oci.Client, store *fetch.Store, identities *cloud.Identities, kept *memory.Budget, policy flux.Policy, publicOnly bool) (*repository.Repositories, error) {
+func (c *componentFlags) open(mgr ctrl.Manager, client *oci.Client, store *fetch.Store, identities *cloud.Identities, policy flux.Policy, publicOnly bool) (*repository.Repositories, error) {
 	repositories, err := repository.New(repository.Options{
 		OCI: client, Store: store, LocalRoot: c.localRoot, PublicOnly: publicOnly,
 		Source: flux.Finder(mgr.GetClient(), policy), Secret: repository.SecretReader(mgr.GetAPIReader()),
-		PullSecrets: repository.AccountReader(mgr.GetAPIReader()), Identity: identities.Find, Memory: kept,
+		PullSecrets: repository.AccountReader(mgr.GetAPIReader()), Identity: identities.Find,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("--local-repository-dir: %w", err)

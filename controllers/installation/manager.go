@@ -49,7 +49,7 @@ func (r *Reconciler) furnish(metadata client.Reader) {
 		Client: r.Client, Live: r.Live, Recorder: r.Recorder, Related: r.related, Written: &r.installations, Restored: kit.NewRestorations(),
 	}
 	r.order = &order.Order{Reader: r.Client, Related: r.related, Inputs: &r.Inputs, Installations: &r.installations}
-	r.plans = plan.NewMaker(r.Client, r.Live, metadata, &r.Inputs)
+	r.plans = &plan.Maker{Client: r.Client, Live: r.Live, Metadata: metadata, Inputs: &r.Inputs}
 	r.children = &children.Keeper{Client: r.Client, Live: r.Live, Installations: &r.installations, Executions: &r.executions}
 	r.publisher = &publishing.Publisher{Client: r.Client, Live: r.Live, Related: r.related}
 	r.force = &force.Deletion{

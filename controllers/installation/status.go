@@ -80,7 +80,7 @@ func (r *Reconciler) settle(ctx context.Context, s *reconciliation, err error) (
 // absorb puts a failure into the status. It returns final when nothing is to be written.
 func (r *Reconciler) absorb(s *reconciliation, err error) (ctrl.Result, bool) {
 	key := client.ObjectKeyFromObject(s.Inst)
-	if kit.IsTransient(err) || errors.As(err, new(inputs.UnreadSource)) || inputs.IsBusy(err) {
+	if kit.IsTransient(err) || errors.As(err, new(inputs.UnreadSource)) {
 		return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}, true
 	}
 	failure := kit.AsOwnFailure(jobs.Operation, err)

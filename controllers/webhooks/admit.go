@@ -13,20 +13,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/memory"
+	"golang.org/x/sync/semaphore"
 )
 
 // errNotInTime says that the API server did not wait long enough.
-var errNotInTime = errors.New("other Executions with compressed templates of the namespace are looked at, and it was not the turn of this one in time; try again")
+var errNotInTime = errors.New("other Executions with compressed templates are looked at, and it was not the turn of this one in time; try again")
 
 // judge answers the requests about one kind. It looks at nothing but the request, so a dry run gets the same answer.
 type judge struct{ kind Kind }
 
-// mostUnpacked is how many bytes a compressed Execution may have unpacked.
-const mostUnpacked = 64 << 20
-
-// unpacking has room for two compressed Executions at a time, of two namespaces: one namespace gets no more than half of it.
-var unpacking = memory.NewRoom(3*mostUnpacked, mostUnpacked)
+// unpacking lets two compressed Executions be unpacked at a time.
+var unpacking = semaphore.NewWeighted(2)
 
 // Handle admits or refuses. It refuses with code 403, and warns of fields that have no effect in what it admits.
 func (j judge) Handle(ctx context.Context, request admission.Request) admission.Response {
@@ -36,11 +33,10 @@ func (j judge) Handle(ctx context.Context, request admission.Request) admission.
 		return admission.Allowed("")
 	}
 	if isCompressed(object) {
-		claim := unpacking.Claim(request.Namespace)
-		defer claim.End()
-		if !claim.Wait(ctx, mostUnpacked) {
+		if unpacking.Acquire(ctx, 1) != nil {
 			return admission.Errored(http.StatusServiceUnavailable, errNotInTime)
 		}
+		defer unpacking.Release(1)
 	}
 	problems, err := judged(object, old)
 	if err != nil {

@@ -6,7 +6,6 @@ package webhooks
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -49,24 +48,6 @@ func handle(t testing.TB, plural, object, old string) admission.Response {
 	return judge{kindOf(t, plural)}.Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
 		Object: runtime.RawExtension{Raw: []byte(object)}, OldObject: runtime.RawExtension{Raw: []byte(old)},
 	}})
-}
-
-// TestCompressedExecutionsWaitForTheirNamespaceAlone has the room of one namespace taken.
-func TestCompressedExecutionsWaitForTheirNamespaceAlone(t *testing.T) {
-	claim := unpacking.Claim("hostile")
-	defer claim.End()
-	require.True(t, claim.Fits(mostUnpacked))
-	create := func(ctx context.Context, namespace, key string) admission.Response {
-		return judge{kindOf(t, "executions")}.Handle(ctx, admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
-			Namespace: namespace, Object: runtime.RawExtension{Raw: []byte(`{"spec":{"` + key + `":"H4sI"}}`)},
-		}})
-	}
-	ended, end := context.WithCancel(t.Context())
-	end()
-	for _, key := range []string{"deployItemsCompressed", `deployItemsCompresse\u0064`} {
-		assert.Equal(t, int32(http.StatusServiceUnavailable), create(ended, "hostile", key).Result.Code, key)
-		assert.Equal(t, int32(http.StatusForbidden), create(t.Context(), "calm", key).Result.Code, key)
-	}
 }
 
 // TestUpdatesThatAreLetThrough is for API servers that know no match conditions.

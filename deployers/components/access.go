@@ -18,7 +18,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
-	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
@@ -52,7 +51,7 @@ func (a *Access) Repositories(limit int64) (*repository.Repositories, error) {
 		return nil, nil
 	}
 	options := repository.Options{
-		OCI: a.Registries, Store: a.Artifacts, LocalRoot: a.LocalRoot, PublicOnly: a.PublicOnly, Memory: memory.New(limit), Identity: a.Identities,
+		OCI: a.Registries, Store: a.Artifacts, LocalRoot: a.LocalRoot, PublicOnly: a.PublicOnly, Memory: limit, Identity: a.Identities,
 	}
 	if a.Sources != nil {
 		options.Source = flux.Finder(a.Sources, a.SourcePolicy)

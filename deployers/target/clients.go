@@ -74,10 +74,10 @@ type digest [sha256.Size]byte
 func New(options Options) (*Clients, error) {
 	options.MaxClusters = cmp.Or(max(options.MaxClusters, 0), defaultMaxClusters)
 	options.UserAgent = cmp.Or(options.UserAgent, "flux-landscaper")
-	budget := memory.New(int64(options.MaxClusters) * clusterMemory)
+	size := int64(options.MaxClusters) * clusterMemory
 	c := &Clients{
-		options: options, policy: policyOfTargets, parsed: newParsedContents(budget),
-		opened: memory.Open[digest](budget, func(unused *connection) { utilnet.CloseIdleConnectionsFor(unused.http.Transport) }),
+		options: options, policy: policyOfTargets, parsed: newParsedContents(size / parsedShare),
+		opened: memory.NewCache[digest](size, func(unused *connection) { utilnet.CloseIdleConnectionsFor(unused.http.Transport) }),
 	}
 	if options.Landscaper == nil {
 		return c, nil
@@ -151,7 +151,7 @@ func (c *Clients) connectAs(ctx context.Context, live client.Reader, target *v1a
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := c.parsed.of(target.Namespace, raw)
+	parsed, err := c.parsed.of(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -175,17 +175,17 @@ func (c *Clients) connection(namespace, account string, parsed *content, raw []b
 	opened.cluster.connection = hex.EncodeToString(key[:])
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if other, ok := c.opened.Get(namespace, key); ok {
+	if other, ok := c.opened.Get(key); ok {
 		return other, nil
 	}
-	c.opened.Put(namespace, key, opened, connectionMemory+connectionGrowth*int64(len(raw)))
+	c.opened.Put(key, opened, connectionMemory+connectionGrowth*int64(len(raw)))
 	return opened, nil
 }
 
 func (c *Clients) known(namespace string, key digest) (*connection, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.opened.Get(namespace, key)
+	return c.opened.Get(key)
 }
 
 // digestOf includes who acts, and the namespace where content or actor mean a ServiceAccount of that namespace. Nobody gets a connection of

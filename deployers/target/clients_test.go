@@ -112,25 +112,6 @@ func TestOldConnectionsAreDropped(t *testing.T) {
 	requireReaches(t, first, namespace)
 }
 
-func TestConnectionsOfOneTenantPushOutThoseOfNobodyElse(t *testing.T) {
-	p := platform.Shared(t)
-	clients := newClients(t, p, Options{MaxClusters: 4})
-	opened := func(namespace string, i int) *connection {
-		content := append(append([]byte{}, p.Kubeconfig...), strings.Repeat("\n", i)...)
-		parsed, err := parseContent(content)
-		require.NoError(t, err)
-		connection, err := clients.connection(namespace, "", parsed, content)
-		require.NoError(t, err)
-		return connection
-	}
-	calm, first := opened("calm", 0), opened("hostile", 1)
-	for i := range 20 {
-		opened("hostile", i+2)
-	}
-	assert.Same(t, calm, opened("calm", 0))
-	assert.NotSame(t, first, opened("hostile", 1))
-}
-
 func TestLargeContentsOpenFewClusters(t *testing.T) {
 	p := platform.Shared(t)
 	clients := newClients(t, p, Options{MaxClusters: 16})

@@ -9,6 +9,9 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
+// parsedShare is by how much less parsed contents take than the clients that are made from them.
+const parsedShare = 4
+
 // parsedGrowth is how many bytes a parsed content takes for each of its bytes.
 const parsedGrowth = 3
 
@@ -18,20 +21,20 @@ type parsedContents struct {
 	known *memory.Cache[digest, *content]
 }
 
-func newParsedContents(budget *memory.Budget) parsedContents {
-	return parsedContents{known: memory.Open[digest, *content](budget, nil)}
+func newParsedContents(size int64) parsedContents {
+	return parsedContents{known: memory.NewCache[digest, *content](size, nil)}
 }
 
-// of does the same as parseContent and keeps the result in memory, which counts for the owner.
-func (p parsedContents) of(owner string, raw []byte) (*content, error) {
+// of does the same as parseContent and keeps the result in memory.
+func (p parsedContents) of(raw []byte) (*content, error) {
 	key := digest(sha256.Sum256(raw))
-	if known, ok := p.known.Get(owner, key); ok {
+	if known, ok := p.known.Get(key); ok {
 		return known, nil
 	}
 	parsed, err := parseContent(raw)
 	if err != nil {
 		return nil, err
 	}
-	p.known.Put(owner, key, parsed, parsedGrowth*int64(len(raw)))
+	p.known.Put(key, parsed, parsedGrowth*int64(len(raw)))
 	return parsed, nil
 }

@@ -24,9 +24,6 @@ type Artifact struct {
 	Revision string
 	// Source names who offers the artifact, for instance "OCIRepository default/shop"; used in messages only.
 	Source string
-	// Owner, such as a namespace, is for whom it is kept: what several use counts for the one who has least. Where there is no room in the cache, the owner
-	// who has most has fewer.
-	Owner string
 
 	// content stands for the other fields in messages about a Content.
 	content string

@@ -48,12 +48,12 @@ type cache struct {
 
 	mu      sync.Mutex
 	entries map[string]*entry
-	shares  *memory.Shares[*entry]
+	recent  memory.Recent[*entry]
 }
 
 // openCache takes over dir: what an earlier process finished is kept, the rest is removed.
 func openCache(dir string, limit int64) (*cache, error) {
-	c := &cache{dir: dir, limit: limit, entries: map[string]*entry{}, shares: memory.NewShares[*entry]()}
+	c := &cache{dir: dir, limit: limit, entries: map[string]*entry{}}
 	if err := os.RemoveAll(c.temp()); err != nil {
 		return nil, fmt.Errorf("artifact store: clear %s: %w", tempName, err)
 	}
@@ -145,12 +145,12 @@ func fileBytes(path string) (sum int64, err error) {
 
 func (c *cache) adopt(l leftover) {
 	e := &entry{key: l.key, ready: true, disk: l.disk}
-	e.place = c.shares.Add("", e, e.disk)
+	e.place = c.recent.Add(e, e.disk)
 	c.entries[l.key] = e
 }
 
-// hold returns the entry of key, ready or not, and keeps it until release, for an owner. ready reports whether its content is there.
-func (c *cache) hold(key, owner string) (e *entry, ready bool) {
+// hold returns the entry of key, ready or not, and keeps it until release. ready reports whether its content is there.
+func (c *cache) hold(key string) (e *entry, ready bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e = c.entries[key]
@@ -162,7 +162,7 @@ func (c *cache) hold(key, owner string) (e *entry, ready bool) {
 	if !e.ready {
 		return e, false
 	}
-	c.shares.Use(e.place, owner)
+	c.recent.Use(e.place)
 	c.touch(e)
 	return e, true
 }
@@ -173,8 +173,8 @@ func (c *cache) touch(e *entry) {
 	_ = os.Chtimes(filepath.Join(c.dir, e.key), now, now)
 }
 
-// commit moves the finished directory at path into the cache as the content of e, which the caller holds, for an owner.
-func (c *cache) commit(e *entry, path string, u usage, owner string) error {
+// commit moves the finished directory at path into the cache as the content of e, which the caller holds.
+func (c *cache) commit(e *entry, path string, u usage) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e.ready {
@@ -184,7 +184,7 @@ func (c *cache) commit(e *entry, path string, u usage, owner string) error {
 		return fmt.Errorf("artifact store: move an entry into place: %w", err)
 	}
 	e.ready, e.disk = true, u.disk()
-	e.place = c.shares.Add(owner, e, e.disk)
+	e.place = c.recent.Add(e, e.disk)
 	return nil
 }
 
@@ -210,12 +210,12 @@ func (c *cache) lose(e *entry) {
 	removeTrash(trash)
 }
 
-// evict removes entries that nobody holds until the limit is kept: of the owner who has most, the least recently used.
+// evict removes entries that nobody holds until the limit is kept, the least recently used first.
 func (c *cache) evict() {
 	var trash []string
 	c.mu.Lock()
-	for c.shares.Weight() > c.limit {
-		found := c.shares.Next(func(e *entry) bool { return e.refs == 0 })
+	for c.recent.Weight() > c.limit {
+		found := c.recent.Oldest(func(e *entry) bool { return e.refs == 0 })
 		if found == nil {
 			break
 		}
@@ -230,7 +230,7 @@ func (c *cache) evict() {
 
 // retire takes the content of e out of the cache, with the lock held, and returns where it lies now.
 func (c *cache) retire(e *entry) string {
-	c.shares.Remove(e.place)
+	c.recent.Remove(e.place)
 	e.ready, e.place, e.disk = false, nil, 0
 	from := filepath.Join(c.dir, e.key)
 	trash, err := os.MkdirTemp(c.temp(), "trash-")

@@ -29,8 +29,6 @@ type Content struct {
 	ID string
 	// Digest, if set, is what the content has to have.
 	Digest digest.Digest
-	// Owner is that of an Artifact.
-	Owner string
 	// Write writes the content to w; its error reaches the caller as it is. It may be called again after an error.
 	Write func(ctx context.Context, w io.Writer) error
 }
@@ -42,7 +40,7 @@ func (c Content) key() string {
 }
 
 func (s *Store) order(c Content) (order, error) {
-	a := Artifact{content: c.Name, Owner: c.Owner}
+	a := Artifact{content: c.Name}
 	if c.Scope == "" || c.ID == "" || c.Name == "" || c.Write == nil {
 		return order{}, errors.New("artifact store: a Content needs Name, Scope, ID and Write")
 	}

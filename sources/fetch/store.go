@@ -157,7 +157,7 @@ func readReserved(ctx context.Context, path string, reserve memory.Reserve) ([]b
 
 // obtain returns the held entry of what is ordered with its content in place.
 func (s *Store) obtain(ctx context.Context, o order, form string) (*entry, error) {
-	e, ready := s.cache.hold(o.key+form, o.artifact.Owner)
+	e, ready := s.cache.hold(o.key + form)
 	if ready {
 		if _, err := os.Stat(s.cache.content(e)); err == nil || !absent(err) {
 			return e, nil
@@ -201,7 +201,7 @@ func aboutThis(a Artifact, err error) error {
 // make downloads and unpacks beside the cache, then moves the result into it. It holds the entry itself, since every
 // caller may have left before it is done.
 func (s *Store) make(ctx context.Context, o order, key string) error {
-	e, ready := s.cache.hold(key, o.artifact.Owner)
+	e, ready := s.cache.hold(key)
 	defer s.cache.release(e)
 	if ready {
 		return nil
@@ -216,7 +216,7 @@ func (s *Store) make(ctx context.Context, o order, key string) error {
 	if err != nil {
 		return err
 	}
-	return s.cache.commit(e, result, used, o.artifact.Owner)
+	return s.cache.commit(e, result, used)
 }
 
 // build fills the directory result with what is ordered, in the form that key ends with.

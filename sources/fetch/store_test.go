@@ -159,22 +159,6 @@ func TestEvictionTakesTheLeastRecentlyUsed(t *testing.T) {
 	require.EqualValues(t, 1, srv.requests.Load(), "b was evicted")
 }
 
-func TestEvictionTakesThatOfTheOwnerWhoHasMost(t *testing.T) {
-	srv := newServer(t)
-	s := newStore(t, func(o *Options) { o.CacheBytes = 2*2*blockBytes + 100 }) // two small artifacts
-	own := srv.offer(blueprint(t, "own"))
-	own.Owner = "modest"
-	require.NoError(t, open(t, s, own).Close())
-	for _, name := range []string{"a", "b", "c"} {
-		artifact := srv.offer(blueprint(t, name))
-		artifact.Owner = "greedy"
-		require.NoError(t, open(t, s, artifact).Close())
-	}
-	srv.requests.Store(0)
-	require.NoError(t, open(t, s, own).Close())
-	require.Zero(t, srv.requests.Load())
-}
-
 func TestEvictionOrderSurvivesARestart(t *testing.T) {
 	srv, dir := newServer(t), t.TempDir()
 	s := newStore(t, func(o *Options) { o.Dir = dir })

@@ -81,7 +81,7 @@ func Finder(reader client.Reader, p Policy) func(context.Context, string, v1alph
 
 // Artifact is what the source offers now.
 func (s Source) Artifact() fetch.Artifact {
-	return fetch.Artifact{URL: s.URL, Digest: s.Digest, Revision: s.Revision, Source: s.String(), Owner: s.Namespace}
+	return fetch.Artifact{URL: s.URL, Digest: s.Digest, Revision: s.Revision, Source: s.String()}
 }
 
 func namespaceOf(owner string, ref v1alpha1.SourceReference) string {

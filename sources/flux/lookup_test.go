@@ -271,7 +271,3 @@ func TestMessagesNeverShowTheURL(t *testing.T) {
 	require.NotContains(t, err.Error(), "secret")
 	require.NotContains(t, err.Error(), artifact.URL)
 }
-
-func TestAnArtifactIsKeptForTheNamespaceOfItsSource(t *testing.T) {
-	require.Equal(t, "shop", Source{Namespace: "shop"}.Artifact().Owner)
-}

@@ -3,77 +3,97 @@
 
 package memory
 
-// Cache keeps values by key as long as its Budget has room for them. It is safe for concurrent use.
+import (
+	"cmp"
+	"math"
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+)
+
+// DefaultSize is the size of a cache in bytes that is not given another one.
+const DefaultSize = 16 << 20
+
+// overhead is what an entry takes beside its key and value, in bytes.
+const overhead = 512
+
+// Cache keeps values by key up to a size in bytes; the least recently used go first. It is safe for concurrent use.
 type Cache[K comparable, V any] struct {
-	budget  *Budget
+	size    int64
 	dropped func(V)
-	byKey   map[K]kept[V]
+
+	mu      sync.Mutex
+	weight  int64
+	entries *simplelru.LRU[K, weighed[V]]
+	gone    []V
 }
 
-type kept[V any] struct {
+type weighed[V any] struct {
 	value V
-	entry *entry
+	bytes int64
 }
 
-// Open returns a new cache that shares a Budget; nil means a Budget of its own. Each value that leaves it, replaced, removed or pushed out, is
-// passed to dropped, which may be nil.
-func Open[K comparable, V any](budget *Budget, dropped func(V)) *Cache[K, V] {
-	if budget == nil {
-		budget = New(0)
-	}
-	return &Cache[K, V]{budget: budget, dropped: dropped, byKey: map[K]kept[V]{}}
+// NewCache makes a Cache of a size in bytes; zero and less take DefaultSize. Dropped learns of each value that leaves, once, while the cache is not
+// locked; nil is nobody.
+func NewCache[K comparable, V any](size int64, dropped func(V)) *Cache[K, V] {
+	c := &Cache[K, V]{size: cmp.Or(max(size, 0), DefaultSize), dropped: dropped}
+	c.entries, _ = simplelru.NewLRU(math.MaxInt, func(_ K, left weighed[V]) { // fails on a size below one only
+		c.weight -= left.bytes
+		if c.dropped != nil {
+			c.gone = append(c.gone, left.value)
+		}
+	})
+	return c
 }
 
-// Get returns the value of a key for somebody who uses it.
-func (c *Cache[K, V]) Get(by string, key K) (value V, ok bool) {
-	c.budget.mu.Lock()
-	defer c.budget.mu.Unlock()
-	found, ok := c.byKey[key]
-	if !ok {
-		return value, false
-	}
-	c.budget.use(found.entry, by)
-	return found.value, true
+// Get returns a value and counts as use of it.
+func (c *Cache[K, V]) Get(key K) (V, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found, ok := c.entries.Get(key)
+	return found.value, ok
 }
 
-// Put keeps a value for its owner, in place of an older one, with the bytes that it has alone, without its key, and the pieces that it shares
-// with others.
-func (c *Cache[K, V]) Put(owner string, key K, value V, own int64, shared ...Piece) {
-	e := &entry{owner: owner, own: own + Size(key) + overhead, shared: shared, forget: func() { delete(c.byKey, key) }}
-	if c.dropped != nil {
-		e.dropped = func() { c.dropped(value) }
-	}
-	var dropped []func()
-	c.budget.mu.Lock()
-	if older, ok := c.byKey[key]; ok {
-		dropped = c.budget.remove(older.entry, dropped)
-	}
-	c.byKey[key] = kept[V]{value, e}
-	dropped = append(dropped, c.budget.add(e)...)
-	c.budget.mu.Unlock()
-	call(dropped)
+// Put keeps a value that takes so many bytes beside its key. One that is larger than the cache leaves at once.
+func (c *Cache[K, V]) Put(key K, value V, bytes int64) {
+	c.change(func() {
+		c.entries.Remove(key)
+		entry := weighed[V]{value, bytes + Size(key) + overhead}
+		c.weight += entry.bytes
+		c.entries.Add(key, entry)
+		if entry.bytes > c.size {
+			c.entries.Remove(key)
+		}
+		for c.weight > c.size {
+			c.entries.RemoveOldest()
+		}
+	})
 }
 
-// Len returns how many values the cache has.
+// Remove takes a value out.
+func (c *Cache[K, V]) Remove(key K) { c.change(func() { c.entries.Remove(key) }) }
+
+// Len returns how many values there are.
 func (c *Cache[K, V]) Len() int {
-	c.budget.mu.Lock()
-	defer c.budget.mu.Unlock()
-	return len(c.byKey)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.entries.Len()
 }
 
-// Remove lets a value go.
-func (c *Cache[K, V]) Remove(key K) {
-	var dropped []func()
-	c.budget.mu.Lock()
-	if found, ok := c.byKey[key]; ok {
-		dropped = c.budget.remove(found.entry, nil)
-	}
-	c.budget.mu.Unlock()
-	call(dropped)
+// Weight returns how many bytes they take.
+func (c *Cache[K, V]) Weight() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.weight
 }
 
-func call(all []func()) {
-	for _, one := range all {
-		one()
+func (c *Cache[K, V]) change(change func()) {
+	c.mu.Lock()
+	change()
+	gone := c.gone
+	c.gone = nil
+	c.mu.Unlock()
+	for _, value := range gone {
+		c.dropped(value)
 	}
 }

@@ -114,7 +114,7 @@ func (k *cache) cached(t target, d ocispec.Descriptor) (*store.File, error) {
 	if !k.owns(t, d.Digest) {
 		return nil, store.ErrAbsent
 	}
-	file, err := k.contents.For(t.owner).Get(d.Digest)
+	file, err := k.contents.Get(d.Digest)
 	if err != nil {
 		return nil, err
 	}
@@ -132,10 +132,10 @@ func (k *cache) download(ctx context.Context, t target, d ocispec.Descriptor, wh
 		return file.Close()
 	}
 	err := transport.Again(ctx, func() error {
-		return k.contents.For(t.owner).Put(d.Digest, d.Size, func(w io.Writer) error { return k.transfer(ctx, t, d, what, w) })
+		return k.contents.Put(d.Digest, d.Size, func(w io.Writer) error { return k.transfer(ctx, t, d, what, w) })
 	})
 	if err == nil {
-		k.grants.For(t.owner).Set("", t.ownership(d.Digest)...)
+		k.grants.Set("", t.ownership(d.Digest)...)
 	}
 	return ended(ctx, err)
 }

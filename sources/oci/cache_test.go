@@ -249,23 +249,6 @@ func TestADownloadEndsWithTheLastWhoWaits(t *testing.T) {
 	require.Equal(t, digest.FromString("chart"), b.Digest)
 }
 
-func TestContentOfOneOwnerPushesOutNobodyElses(t *testing.T) {
-	r := registry.Start(t, registry.Options{})
-	c := newClient(t, func(o *Options) { o.CacheBytes = 64 << 10 })
-	pull := func(owner, tag string) {
-		ref, _ := r.Push(t, owner, tag, layer(HelmChartLayer, owner+tag))
-		_, err := c.Pull(ctx, ref, PullOptions{Credentials: keychain.Credentials{}.For(owner)})
-		require.NoError(t, err)
-	}
-	pull("modest", "1.0.0")
-	for i := range 30 {
-		pull("greedy", strconv.Itoa(i))
-	}
-	r.Forget()
-	pull("modest", "1.0.0")
-	require.Zero(t, r.Count("GET", "blobs")+r.Count("GET", "manifests"))
-}
-
 func TestContentLargerThanTheCache(t *testing.T) {
 	r := registry.Start(t, registry.Options{})
 	c := newClient(t, func(o *Options) { o.CacheBytes = 1 })

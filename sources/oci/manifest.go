@@ -126,9 +126,6 @@ const maxDepth = 4
 // read follows indexes to the manifest for the platform.
 func (m *Manifest) read(ctx context.Context, at ocispec.Descriptor, o PullOptions) error {
 	for range maxDepth {
-		if err := o.admit(ctx, at.Size, m.client.registries.options.MaxManifest); err != nil {
-			return err
-		}
 		raw, d, err := m.client.cache.document(ctx, m.target, at)
 		if err != nil {
 			return err

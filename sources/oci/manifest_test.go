@@ -4,9 +4,7 @@
 package oci
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"runtime"
@@ -308,21 +306,4 @@ func FuzzManifest(f *testing.F) {
 			_ = target{}.acceptable(l, 1, layerPart)
 		}
 	})
-}
-
-func TestManifestsAreAdmittedBeforeTheyAreRead(t *testing.T) {
-	r := registry.Start(t, registry.Options{})
-	one := child(t, r, "content", "")
-	ref, _ := pushIndex(t, r, "1.0.0", ocispec.MediaTypeImageIndex, one)
-	var sizes []int64
-	full := errors.New("full")
-	_, err := newClient(t, nil).ManifestFor(t.Context(), ref, PullOptions{First: true, Admit: func(_ context.Context, size int64) error {
-		if sizes = append(sizes, size); len(sizes) == 2 {
-			return full
-		}
-		return nil
-	}})
-	require.ErrorIs(t, err, full)
-	require.Len(t, sizes, 2, "the index, and the manifest in it")
-	require.Equal(t, one.Size, sizes[1])
 }

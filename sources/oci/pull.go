@@ -32,16 +32,6 @@ type PullOptions struct {
 	Platform string
 	// First takes the first manifest of an index if that is for no platform, whatever is behind it: OCM writes component versions so.
 	First bool
-	// Admit is called before a manifest of so many bytes is read into memory, and ends the call by its error; nil admits all.
-	Admit func(ctx context.Context, bytes int64) error
-}
-
-// admit asks whether a manifest may be read. What is too large is refused later.
-func (o PullOptions) admit(ctx context.Context, bytes, limit int64) error {
-	if o.Admit == nil || bytes > limit {
-		return nil
-	}
-	return o.Admit(ctx, bytes)
 }
 
 // Blob is verified content of an artifact.

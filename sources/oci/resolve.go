@@ -71,7 +71,7 @@ func (k *cache) resolve(ctx context.Context, t target, as question) (target, ans
 	asked, found, err := ask(asking, t, as)
 	switch {
 	case err == nil:
-		k.grants.For(t.owner).Set(encode(found), t.grant()...)
+		k.grants.Set(encode(found), t.grant()...)
 		return asked, answer{found, false}, nil
 	case refused(err), notLoggedIn(err) && !down(err):
 		k.grants.Delete(t.grant()...)
@@ -133,12 +133,12 @@ func (t target) ownership(d digest.Digest) []string { return []string{ownFact, t
 // owns reports whether the repository has given d away before: content in the cache that came from elsewhere is none of its
 // readers' business, even if a manifest of it names the digest.
 func (k *cache) owns(t target, d digest.Digest) bool {
-	_, ok := k.grants.For(t.owner).Get(t.ownership(d)...)
+	_, ok := k.grants.Get(t.ownership(d)...)
 	return ok
 }
 
 func (k *cache) lastAnswer(t target) (ocispec.Descriptor, bool) {
-	value, ok := k.grants.For(t.owner).Get(t.grant()...)
+	value, ok := k.grants.Get(t.grant()...)
 	var d ocispec.Descriptor
 	return d, ok && json.Unmarshal([]byte(value), &d) == nil && d.Digest.Validate() == nil
 }

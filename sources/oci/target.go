@@ -27,8 +27,6 @@ type target struct {
 	// exposed means that only the reference asks for that.
 	exposed bool
 	login   keychain.Login
-	// owner is for whom its content is kept.
-	owner string
 	// hint is where a missing login belongs.
 	hint string
 }
@@ -62,7 +60,7 @@ func (r *registries) locate(ref string, credentials keychain.Credentials, needVe
 	if needVersion && at.Reference == "" {
 		return target{}, invalid(ref, "it has neither tag nor digest", "append :tag or @sha256:digest")
 	}
-	t := target{written: ref, at: at, plain: scheme == "http" || scheme == "" && r.plainByDefault(at.Registry), hint: r.options.LoginHint, owner: credentials.Owner()}
+	t := target{written: ref, at: at, plain: scheme == "http" || scheme == "" && r.plainByDefault(at.Registry), hint: r.options.LoginHint}
 	if m, ok := r.mirrors[keychain.CanonicalHost(at.Registry)]; ok {
 		t.at.Registry, t.plain, scheme = m.host, m.plain, "mirror"
 		t.at.Repository = strings.TrimPrefix(m.prefix+"/"+at.Repository, "/")

@@ -33,7 +33,7 @@ func (k *cache) readTogether(ctx context.Context, t target) (ocispec.Descriptor,
 		}
 		if found, err = k.readReference(ctx, t); err == nil {
 			mine = true
-			k.grants.For(t.owner).Set(encode(found), t.grant()...) // before the flight ends, or who comes in between reads it again
+			k.grants.Set(encode(found), t.grant()...) // before the flight ends, or who comes in between reads it again
 		}
 		return err
 	})
@@ -56,7 +56,7 @@ func (k *cache) knows(t target) bool {
 	if d == "" || !k.owns(t, d) {
 		return false
 	}
-	file, err := k.contents.For(t.owner).Get(d)
+	file, err := k.contents.Get(d)
 	return err == nil && file.Close() == nil
 }
 
@@ -74,12 +74,12 @@ func (k *cache) readReference(ctx context.Context, t target) (found ocispec.Desc
 		if t.acceptable(d, k.registries.options.MaxManifest, manifestPart) != nil {
 			return nil
 		}
-		err = k.contents.For(t.owner).Put(d.Digest, d.Size, func(w io.Writer) error {
+		err = k.contents.Put(d.Digest, d.Size, func(w io.Writer) error {
 			_, err := io.Copy(w, body)
 			return err
 		})
 		if err == nil {
-			k.grants.For(t.owner).Set("", t.ownership(d.Digest)...)
+			k.grants.Set("", t.ownership(d.Digest)...)
 		}
 		return err
 	})

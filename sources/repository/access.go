@@ -29,20 +29,6 @@ type contents struct {
 
 // access finds what an access names.
 func (c contents) access(ctx context.Context, v *version, resource *component.Resource, t component.Typed) (*stream, error) {
-	found, err := c.find(ctx, v, resource, t)
-	if err != nil {
-		return nil, err
-	}
-	return c.charged(found), nil
-}
-
-// charged lets content take the room of the Scope on its way here.
-func (c contents) charged(found *stream) *stream {
-	found.transit, found.owner = c.r.rooms.transit, c.scope.Namespace
-	return found
-}
-
-func (c contents) find(ctx context.Context, v *version, resource *component.Resource, t component.Typed) (*stream, error) {
 	access, err := component.ParseAccess(t)
 	if err != nil {
 		return nil, refused("access", err)
@@ -98,7 +84,7 @@ func (c contents) beside(ctx context.Context, v *version, resource *component.Re
 		found.mediaType = mediaType
 	}
 	if isArtifactSet(found.mediaType) {
-		return c.r.fromSet(ctx, c.charged(found), resource)
+		return c.r.fromSet(ctx, found, resource)
 	}
 	return found, nil
 }

@@ -44,7 +44,7 @@ func (r *Repositories) behind(ctx context.Context, s *Scope, source flux.Source)
 	if err != nil {
 		return nil, err
 	}
-	o.logins, o.fingerprint = rights.logins.For(s.Namespace), rights.fingerprint
+	o.logins, o.fingerprint = rights.logins, rights.fingerprint
 	return o, nil
 }
 

@@ -4,7 +4,6 @@
 package repository
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -16,7 +15,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
-	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
 
@@ -57,9 +55,6 @@ type stream struct {
 	// size is how many bytes were announced; zero if nobody said it.
 	size int64
 	open func(ctx context.Context) (io.ReadCloser, error)
-	// transit is the room on the way to the disk, and owner who has it; nil is for content that takes none.
-	transit *memory.Room
-	owner   string
 }
 
 // Content opens the content of a resource of a component version that the session has looked up. The digest of the resource
@@ -113,59 +108,7 @@ func (f *stream) granted(ctx context.Context) (io.ReadCloser, error) {
 	if !f.verified {
 		return nil, nil
 	}
-	opened, err := f.arrive(ctx)
-	if unread, ok := opened.(*arriving); ok { // the store opens it once more, and that takes the room
-		unread.claim.End()
-		return unread.ReadCloser, err
-	}
-	return opened, err
-}
-
-// arrive opens the content. What a registry has announced waits for room, and is on disk when the call returns; of anything else each byte counts from when
-// it comes until the content is closed.
-func (f *stream) arrive(ctx context.Context) (io.ReadCloser, error) {
-	if f.transit == nil {
-		return f.open(ctx)
-	}
-	claim := f.transit.Claim(f.owner)
-	waiting, cancel := context.WithTimeout(ctx, transitPatience)
-	defer cancel()
-	if err := await(waiting, claim, min(f.size, largestTransit), "content"); err != nil {
-		claim.End()
-		return nil, cmp.Or(context.Cause(ctx), err)
-	}
-	opened, err := f.open(ctx)
-	if err != nil {
-		claim.End()
-		return nil, err
-	}
-	if _, isOnDisk := opened.(*oci.Content); isOnDisk {
-		claim.End()
-		return opened, nil
-	}
-	return &arriving{ReadCloser: opened, claim: claim}, nil
-}
-
-// arriving is content that takes room on the way.
-type arriving struct {
-	io.ReadCloser
-	claim *memory.Claim
-	bytes int64
-}
-
-// Read fails with ErrBusy where there is no room for what comes.
-func (a *arriving) Read(p []byte) (int, error) {
-	n, err := a.ReadCloser.Read(p)
-	if a.bytes += int64(n); !a.claim.Fits(min(a.bytes, largestTransit)) {
-		return 0, busy("content")
-	}
-	return n, err
-}
-
-// Close gives the room back.
-func (a *arriving) Close() error {
-	a.claim.End()
-	return a.ReadCloser.Close()
+	return f.open(ctx)
 }
 
 func closing(opened io.Closer) {
@@ -180,8 +123,8 @@ func (f *stream) kept(name string, want digest.Digest) fetch.Content {
 	if scope == "" || f.mutable && want == "" {
 		scope, id = "once", unique()
 	}
-	return fetch.Content{Name: name, Scope: scope, ID: id, Digest: want, Owner: f.owner, Write: func(ctx context.Context, w io.Writer) error {
-		opened, err := f.arrive(ctx)
+	return fetch.Content{Name: name, Scope: scope, ID: id, Digest: want, Write: func(ctx context.Context, w io.Writer) error {
+		opened, err := f.open(ctx)
 		if err != nil {
 			return err
 		}

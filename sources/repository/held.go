@@ -4,83 +4,25 @@
 package repository
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
-	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
-	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
-
-// ErrBusy is wrapped by errors that say that other calls use all the memory or disk that there is for such work at the moment. The work itself may be fine.
-var ErrBusy = errors.New("no room now")
-
-func busy(subject string) error {
-	return &fault.Error{Kind: fault.Retry, Class: ErrBusy, Subject: subject, Problem: "others have as much at work as there is room for", Cure: "it is tried again"}
-}
-
-const (
-	// manifestsRoom, descriptorsRoom and sessionsRoom are how many bytes of memory a process has for manifests that it reads, for descriptors that it
-	// decodes, and for what sessions found until they rest. An owner may have half of what the others leave.
-	manifestsRoom, descriptorsRoom, sessionsRoom = 128 << 20, 256 << 20, 256 << 20
-	// memoryStep is the unit of these.
-	memoryStep = 64 << 10
-	// smallSession is up to how many bytes a session needs no room.
-	smallSession = 4 << 20
-	// transitRoom is how many bytes of content may be on its way to the disk, transitStep the unit of it, and largestTransit what content counts at most.
-	transitRoom, transitStep, largestTransit = 1 << 30, 1 << 20, transitRoom / 4
-	// transitPatience is for how long content waits for other content. It has a worker meanwhile.
-	transitPatience = 10 * time.Second
-)
-
-// rooms bound what is in memory or on its way at a time, for each namespace and for the process. To avoid deadlocks a caller may hold room for manifests while
-// it waits for room for descriptors, and never the reverse.
-type rooms struct{ manifests, descriptors, sessions, transit *memory.Room }
-
-// newRooms returns empty rooms. With unbounded transit there is none for content on its way to the disk.
-func newRooms(unboundedTransit bool) rooms {
-	own := rooms{
-		manifests: memory.NewRoom(manifestsRoom, memoryStep), descriptors: memory.NewRoom(descriptorsRoom, memoryStep),
-		sessions: memory.NewRoom(sessionsRoom, memoryStep),
-	}
-	if !unboundedTransit {
-		own.transit = memory.NewRoom(transitRoom, transitStep)
-	}
-	return own
-}
-
-// manifestCost is how many bytes of memory a manifest of a size takes while it is read: its text, and twice its elements, each of which is decoded to
-// a multiple of its text.
-func manifestCost(size int64) int64 {
-	const perByte, most = 100, 32 << 20
-	return 2*size + min(perByte*size, most)
-}
-
-// decodingCost is how many bytes of memory a descriptor takes while it is decoded: its text, as it was written and as JSON, and its values, of which no
-// document may have more than some.
-func decodingCost(text int64) int64 {
-	const perByte, most = 24, 40 << 20
-	return 2*text + min(perByte*text, most)
-}
 
 // holdings are what a session keeps until it ends, and the Flux sources that it took something from.
 type holdings struct {
 	mu      sync.Mutex
 	sources []v1alpha1.SourceStatus
 	open    []io.Closer
-	// found are the descriptors that the session has in memory, bytes what it has beside them, and weight both together.
-	found         map[*component.Descriptor]struct{}
-	bytes, weight int64
-	// claim is the room for that.
-	claim *memory.Claim
+	// found are the descriptors that the session has in memory, and weight is what it has with them, in bytes.
+	found  map[*component.Descriptor]struct{}
+	weight int64
 }
 
 // use records a source.
@@ -97,12 +39,10 @@ func (h *holdings) use(source flux.Source) {
 	})
 }
 
-// keep counts what the session has in memory: descriptors, each once, and so many bytes beside them. The error is for a session that has too much, or
-// for one that finds no room.
+// keep counts what the session has in memory: descriptors, each once, and so many bytes beside them. The error is for a session that has too much.
 func (h *holdings) keep(bytes int64, descriptors ...*component.Descriptor) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.bytes += bytes
 	h.weight += bytes
 	for _, d := range descriptors {
 		if _, isKnown := h.found[d]; !isKnown {
@@ -110,12 +50,9 @@ func (h *holdings) keep(bytes int64, descriptors ...*component.Descriptor) error
 			h.weight += d.Weight()
 		}
 	}
-	switch {
-	case h.weight > component.MaxWeight:
+	if h.weight > component.MaxWeight {
 		return stalled("component descriptors and manifests", fmt.Sprintf("they take more than %d bytes of memory", component.MaxWeight),
 			"refer to fewer or smaller component versions")
-	case h.weight > smallSession && !h.claim.Fits(h.weight):
-		return busy("component descriptors and manifests")
 	}
 	return nil
 }
@@ -136,7 +73,6 @@ func (h *holdings) release() {
 		_ = held.Close()
 	}
 	h.open = nil
-	h.claim.End()
 }
 
 // used returns the sources by kind, namespace and name.
@@ -146,9 +82,9 @@ func (h *holdings) used() []v1alpha1.SourceStatus {
 	return slices.Clone(h.sources)
 }
 
-// inMemory returns the descriptors that the session has, and how many bytes beside them.
-func (h *holdings) inMemory() ([]*component.Descriptor, int64) {
+// inMemory returns how many bytes the session has in memory.
+func (h *holdings) inMemory() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Collect(maps.Keys(h.found)), h.bytes
+	return h.weight
 }

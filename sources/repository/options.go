@@ -65,14 +65,13 @@ type Options struct {
 	Transport http.RoundTripper
 	// Remember is for how long a component version that was found is known to a Scope with the same logins.
 	Remember time.Duration
-	// Memory limits what is kept in memory, together with other caches of the process; nil means a Budget of their own.
-	Memory *memory.Budget
+	// Memory is the size in bytes of each of the two caches in memory, of component versions and of descriptors; zero means memory.DefaultSize.
+	Memory int64
 	// Timeout limits one request to a registry or server with all its retries.
 	Timeout time.Duration
 	// MaxDescriptor and MaxDownload limit the bytes of a descriptor and of a file from a web or Helm server.
 	MaxDescriptor, MaxDownload int64
-	// MaxContent limits the bytes of content from a registry, which is refused before it is downloaded; zero means what the Store accepts. With more than that
-	// the content on its way to the disk has no limit together, as in a command line for one user.
+	// MaxContent limits the bytes of content from a registry, which is refused before it is downloaded; zero means what the Store accepts.
 	MaxContent int64
 	// Clock tells the time; nil means time.Now.
 	Clock func() time.Time
@@ -85,7 +84,6 @@ type Repositories struct {
 	versions *memory.Cache[grantKey, *version]
 	decoded  *memory.Cache[decodedKey, *component.Descriptor]
 	flights  singleflight.Group
-	rooms    rooms
 }
 
 // New makes Repositories. It fails if a required option is missing or LocalRoot cannot be used.
@@ -98,9 +96,6 @@ func New(o Options) (*Repositories, error) {
 	o.MaxDescriptor = cmp.Or(max(o.MaxDescriptor, 0), DefaultMaxDescriptor)
 	o.MaxDownload = cmp.Or(max(o.MaxDownload, 0), DefaultMaxDownload)
 	o.MaxContent = cmp.Or(max(o.MaxContent, 0), o.Store.MaxDownload())
-	if o.Memory == nil {
-		o.Memory = memory.New(0)
-	}
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
@@ -113,9 +108,8 @@ func New(o Options) (*Repositories, error) {
 	return &Repositories{
 		options:  o,
 		http:     &http.Client{Transport: o.Transport},
-		versions: memory.Open[grantKey, *version](o.Memory, nil),
-		decoded:  memory.Open[decodedKey, *component.Descriptor](o.Memory, nil),
-		rooms:    newRooms(o.MaxContent > o.Store.MaxDownload()),
+		versions: memory.NewCache[grantKey, *version](o.Memory, nil),
+		decoded:  memory.NewCache[decodedKey, *component.Descriptor](o.Memory, nil),
 	}, nil
 }
 

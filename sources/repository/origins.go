@@ -51,9 +51,7 @@ func (f *finder) open(ctx context.Context, t component.Typed) (origin, error) {
 
 // files is a repository in a file system.
 type files struct {
-	r *Repositories
-	// owner is the namespace that what is decoded is kept for.
-	owner      string
+	r          *Repositories
 	spec       component.Typed
 	name       string
 	repository formats.Collection
@@ -74,15 +72,13 @@ func (f *files) find(ctx context.Context, key component.Key) (*version, error) {
 // descriptor decodes each descriptor of an unchangeable file system once.
 func (f *files) descriptor(ctx context.Context, key component.Key) (*component.Descriptor, error) {
 	read := func() (*component.Descriptor, error) {
-		return f.r.withRoom(ctx, f.owner, component.MaxDescriptor, func() (*component.Descriptor, error) {
-			d, err := f.repository.Component(ctx, key)
-			return d, inFiles(err)
-		})
+		d, err := f.repository.Component(ctx, key)
+		return d, inFiles(err)
 	}
 	if f.scope == "" {
 		return read()
 	}
-	return f.r.decode(f.owner, decodedKey{f.scope, key.String()}, read)
+	return f.r.decode(decodedKey{f.scope, key.String()}, read)
 }
 
 // passing are errors that say nothing about files: the end of what was read, and of a job or session that somebody else may have waited for.
@@ -147,7 +143,7 @@ func (f *finder) local(ctx context.Context, t component.Typed, written string, o
 	if !info.IsDir() {
 		var unpacked *fetch.Tree
 		unpacked, err = f.r.options.Store.Extract(ctx, fetch.Content{
-			Name: name, Scope: "local " + clean, ID: fmt.Sprint(info.ModTime().UnixNano(), " ", info.Size()), Owner: f.scope.Namespace,
+			Name: name, Scope: "local " + clean, ID: fmt.Sprint(info.ModTime().UnixNano(), " ", info.Size()),
 			Write: copyOf(tree, clean),
 		})
 		if err == nil {
@@ -165,7 +161,7 @@ func (f *finder) local(ctx context.Context, t component.Typed, written string, o
 		return nil, err
 	}
 	f.held.hold(held...)
-	return &files{r: f.r, owner: f.scope.Namespace, spec: t, name: name, repository: repository}, nil
+	return &files{r: f.r, spec: t, name: name, repository: repository}, nil
 }
 
 // copyOf writes a file of a file system.
@@ -217,7 +213,7 @@ func (f *finder) openInline(ctx context.Context, t component.Typed, spec compone
 	if err := f.held.keep(int64(len(spec.FileSystem)+len(spec.BlobFileSystem)), formats.Resident(repository)...); err != nil {
 		return nil, err
 	}
-	return &files{r: f.r, owner: f.scope.Namespace, spec: t, name: name, repository: repository, scope: fmt.Sprintf("inline %x", sha256.Sum256(t.Raw))}, nil
+	return &files{r: f.r, spec: t, name: name, repository: repository, scope: fmt.Sprintf("inline %x", sha256.Sum256(t.Raw))}, nil
 }
 
 func inlineDirectory(ctx context.Context, raw []byte, dir string) (fs.FS, error) {
@@ -245,7 +241,7 @@ func (f *finder) git(ctx context.Context, t component.Typed, spec component.GitR
 	}
 	at.Commit = commit
 	scope := "git " + spec.URL
-	tree, err := f.r.options.Store.Extract(ctx, fetch.Content{Name: name, Scope: scope, ID: commit + " " + spec.Path, Owner: f.scope.Namespace, Write: f.r.gitArchive(at, spec.Path)})
+	tree, err := f.r.options.Store.Extract(ctx, fetch.Content{Name: name, Scope: scope, ID: commit + " " + spec.Path, Write: f.r.gitArchive(at, spec.Path)})
 	if err != nil {
 		return nil, err
 	}
@@ -257,7 +253,7 @@ func (f *finder) git(ctx context.Context, t component.Typed, spec component.GitR
 		return nil, err
 	}
 	f.held.hold(tree)
-	return &files{r: f.r, owner: f.scope.Namespace, spec: t, name: name, repository: repository, scope: scope + " " + commit + " " + spec.Path}, nil
+	return &files{r: f.r, spec: t, name: name, repository: repository, scope: scope + " " + commit + " " + spec.Path}, nil
 }
 
 // gitArchive writes the files of a commit as a tar.

@@ -6,7 +6,6 @@ package repository
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -27,8 +26,6 @@ import (
 // place is one in a registry with the logins for it. The zero value is none.
 type place struct {
 	r *Repositories
-	// owner is the namespace that what is found is kept for.
-	owner string
 	// base is host and path, with http:// for one without TLS.
 	base   string
 	logins keychain.Credentials
@@ -56,7 +53,7 @@ type registryOrigin struct {
 
 // at is a place with the logins of a Scope.
 func (r *Repositories) at(s *Scope, base string) place {
-	return place{r: r, owner: s.Namespace, base: base, logins: s.Rights.logins.For(s.Namespace), fingerprint: s.Rights.fingerprint}
+	return place{r: r, base: base, logins: s.Rights.logins, fingerprint: s.Rights.fingerprint}
 }
 
 // below puts the logins of the version's registry first where a place that the version names lies below that registry.
@@ -94,24 +91,14 @@ func (r *Repositories) registryOf(s *Scope, t component.Typed) (place, error) {
 
 func (o *registryOrigin) String() string { return "OCI registry " + o.base }
 
-// find asks the registry, unless the same logins found the version a short while ago.
+// find asks the registry once for all concurrent callers with the same logins, unless these found the version a short while ago.
 func (o *registryOrigin) find(ctx context.Context, key component.Key) (*version, error) {
 	reference := o.spec.Reference(key.Name, key.Version)
 	grant := grantKey{o.fingerprint, reference}
-	if v := o.r.granted(o.owner, grant); v != nil {
+	if v := o.r.granted(grant); v != nil {
 		return v, nil
 	}
-	flight := fmt.Sprintf("%x %s", grant.fingerprint, grant.reference)
-	found, isShared, err := o.loadShared(ctx, flight, grant)
-	if isShared && errors.Is(err, ErrBusy) { // it may be another namespace that has too much at work
-		found, _, err = o.loadShared(ctx, fmt.Sprintf("%s for %q", flight, o.owner), grant)
-	}
-	return found, err
-}
-
-// loadShared loads a version once for all concurrent callers with the same flight, and reports whether there were others.
-func (o *registryOrigin) loadShared(ctx context.Context, flight string, grant grantKey) (_ *version, isShared bool, _ error) {
-	done := o.r.flights.DoChan(flight, func() (found any, err error) {
+	done := o.r.flights.DoChan(fmt.Sprintf("%x %s", grant.fingerprint, grant.reference), func() (found any, err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.r.options.Timeout)
 		defer cancel()
 		err = rescue.Caught(func() error {
@@ -122,18 +109,18 @@ func (o *registryOrigin) loadShared(ctx context.Context, flight string, grant gr
 	})
 	select {
 	case <-ctx.Done():
-		return nil, false, fmt.Errorf("stopped waiting for the registry: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("stopped waiting for the registry: %w", context.Cause(ctx))
 	case result := <-done:
 		if err := rescue.Landed(result.Err); err != nil {
-			return nil, result.Shared, err
+			return nil, err
 		}
-		return result.Val.(*version), result.Shared, nil
+		return result.Val.(*version), nil
 	}
 }
 
 // granted returns what the logins found within the time to remember.
-func (r *Repositories) granted(owner string, key grantKey) *version {
-	v, ok := r.versions.Get(owner, key)
+func (r *Repositories) granted(key grantKey) *version {
+	v, ok := r.versions.Get(key)
 	if !ok || r.options.Clock().UnixNano()-v.found > int64(r.options.Remember) {
 		return nil
 	}
@@ -148,16 +135,11 @@ const staleFor = 10 * time.Second
 
 // load asks the registry.
 func (o *registryOrigin) load(ctx context.Context, grant grantKey) (*version, error) {
-	if v := o.r.granted(o.owner, grant); v != nil {
+	if v := o.r.granted(grant); v != nil {
 		return v, nil
 	}
 	asked := o.r.options.Clock().UnixNano()
-	reading := o.r.rooms.manifests.Claim(o.owner)
-	defer reading.End()
-	m, err := o.r.options.OCI.ManifestFor(ctx, grant.reference, oci.PullOptions{Credentials: o.logins, First: true,
-		Admit: func(ctx context.Context, size int64) error {
-			return await(ctx, reading, manifestCost(size), "its manifest")
-		}})
+	m, err := o.r.options.OCI.ManifestFor(ctx, grant.reference, oci.PullOptions{Credentials: o.logins, First: true})
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +148,6 @@ func (o *registryOrigin) load(ctx context.Context, grant grantKey) (*version, er
 		return nil, spoiled("its manifest", err)
 	}
 	beside := memory.Size(m.Manifest) + memory.Size(blobs.layout)
-	reading.GiveBack(beside)
 	d, err := o.descriptor(ctx, blobs)
 	if err != nil {
 		return nil, err
@@ -175,7 +156,7 @@ func (o *registryOrigin) load(ctx context.Context, grant grantKey) (*version, er
 	if m.Stale {
 		v.found -= int64(o.r.options.Remember - min(staleFor, o.r.options.Remember))
 	}
-	o.r.versions.Put(o.owner, grant, v, beside+grantWeight, pieceOf(d))
+	o.r.versions.Put(grant, v, beside+grantWeight+d.Weight())
 	return v, nil
 }
 
@@ -191,65 +172,34 @@ func (o *registryOrigin) descriptor(ctx context.Context, b *manifestBlobs) (*com
 			return nil, spoiled("its manifest", err)
 		}
 	}
-	return o.r.decode(o.owner, decodedKey{b.scope, layer.Digest.String()}, func() (*component.Descriptor, error) {
+	return o.r.decode(decodedKey{b.scope, layer.Digest.String()}, func() (*component.Descriptor, error) {
 		content, err := b.manifest.Open(ctx, layer.Digest, o.r.options.MaxDescriptor)
 		if err != nil {
 			return nil, err
 		}
 		defer func() { _ = content.Close() }()
-		return o.r.withRoom(ctx, o.owner, textIn(content), func() (*component.Descriptor, error) {
-			d, err := formats.DecodeLayer(ctx, content)
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
-			}
-			if err != nil {
-				return nil, spoiled("its descriptor", err)
-			}
-			return d, nil
-		})
+		d, err := formats.DecodeLayer(ctx, content)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil {
+			return nil, spoiled("its descriptor", err)
+		}
+		return d, nil
 	})
 }
 
 // maxConfig is how many bytes the config of a component version may have, which names one layer.
 const maxConfig = 1 << 20
 
-// textIn is how many bytes of text may be in a layer with a descriptor: what is zipped unpacks to as much as a descriptor may have.
-func textIn(layer *oci.Content) int64 {
-	var start [2]byte
-	if n, _ := layer.ReadAt(start[:], 0); n == len(start) && start == [2]byte{0x1f, 0x8b} {
-		return component.MaxDescriptor
-	}
-	return min(layer.Size(), component.MaxDescriptor)
-}
-
-// withRoom decodes a text of so many bytes when the owner has room for it. Until then nothing of it should be in memory.
-func (r *Repositories) withRoom(
-	ctx context.Context, owner string, text int64, decode func() (*component.Descriptor, error),
-) (*component.Descriptor, error) {
-	claim := r.rooms.descriptors.Claim(owner)
-	defer claim.End()
-	if err := await(ctx, claim, decodingCost(text), "its descriptor"); err != nil {
-		return nil, err
-	}
-	return decode()
-}
-
-// await waits until a call has room for so many bytes in all. The error is ErrBusy where it has none until ctx ends.
-func await(ctx context.Context, claim *memory.Claim, bytes int64, subject string) error {
-	if claim.Wait(ctx, bytes) {
-		return nil
-	}
-	return busy(subject)
-}
-
-// decode returns a descriptor that was decoded before, or else decodes it and keeps it for the owner.
-func (r *Repositories) decode(owner string, key decodedKey, decode func() (*component.Descriptor, error)) (*component.Descriptor, error) {
-	if d, ok := r.decoded.Get(owner, key); ok {
+// decode returns a descriptor that was decoded before, or else decodes it and keeps it.
+func (r *Repositories) decode(key decodedKey, decode func() (*component.Descriptor, error)) (*component.Descriptor, error) {
+	if d, ok := r.decoded.Get(key); ok {
 		return d, nil
 	}
 	d, err := decode()
 	if err == nil {
-		r.decoded.Put(owner, key, d, 0, pieceOf(d))
+		r.decoded.Put(key, d, d.Weight())
 	}
 	return d, err
 }
@@ -339,9 +289,4 @@ func digestIn(reference string) digest.Digest {
 		return ""
 	}
 	return d
-}
-
-// pieceOf is a descriptor, which caches and jobs share.
-func pieceOf(d *component.Descriptor) memory.Piece {
-	return memory.Piece{Of: d, Bytes: func() int64 { return memory.Size(d) }}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
 // Scope is what one Installation may use. Everything in it was read with that Installation's rights.
@@ -44,7 +43,7 @@ type Session struct {
 
 // Open starts a session.
 func (r *Repositories) Open(s Scope) *Session {
-	held := &holdings{found: map[*component.Descriptor]struct{}{}, claim: r.rooms.sessions.Claim(s.Namespace)}
+	held := &holdings{found: map[*component.Descriptor]struct{}{}}
 	return &Session{
 		scope:      &s,
 		overwrites: component.Overwrites(s.Overwrites).Once(),
@@ -58,23 +57,14 @@ func (r *Repositories) Open(s Scope) *Session {
 // Close gives back what the session holds. File systems and blobs that it returned stay usable.
 func (s *Session) Close() { s.held.release() }
 
-// Rest says that what the session has found is kept by a cache with limits of its own, and needs no room any more.
-func (s *Session) Rest() { s.held.claim.GiveBack(0) }
-
 // SourcesUsed returns the Flux sources whose artifacts were used so far, by kind, namespace and name.
 func (s *Session) SourcesUsed() []v1alpha1.SourceStatus { return s.held.used() }
 
 // sessionWeight is what a session counts beside the component versions that it knows: it keeps files open.
 const sessionWeight = 64 << 10
 
-// Weight returns what the session has in memory: the bytes that only it has, and the descriptors that it shares with others.
-func (s *Session) Weight() (own int64, shared []memory.Piece) {
-	descriptors, bytes := s.held.inMemory()
-	for _, d := range descriptors {
-		shared = append(shared, pieceOf(d))
-	}
-	return sessionWeight + bytes, shared
-}
+// Weight returns how many bytes the session has in memory, with descriptors that it shares with others.
+func (s *Session) Weight() int64 { return sessionWeight + s.held.inMemory() }
 
 // Closure returns root with everything it refers to, overwrites applied. Component versions are looked up in parallel.
 func (s *Session) Closure(ctx context.Context, root *component.Descriptor) (*component.Closed, error) {

@@ -171,9 +171,3 @@ func TestContentOfASessionThatHasEndedIsNotAtFault(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrClosed)
 	assert.Equal(t, fault.Retry, fault.KindOf(err))
 }
-
-func TestContentIsKeptForTheNamespaceOfTheScope(t *testing.T) {
-	at := (&Repositories{}).at(&Scope{Namespace: "shop"}, "registry.example.com/components")
-	assert.Equal(t, "shop", at.logins.Owner())
-	assert.Equal(t, "shop", (&stream{owner: "shop"}).kept("a", "").Owner)
-}

@@ -114,7 +114,7 @@ func (o *fluxOrigin) readTree(ctx context.Context, tree fs.FS, at string) error 
 	if err := o.finder.held.keep(0, formats.Resident(repository)...); err != nil {
 		return err
 	}
-	o.archive = &files{r: o.finder.r, owner: o.finder.scope.Namespace, spec: o.typed, name: o.name, repository: repository, scope: o.scope}
+	o.archive = &files{r: o.finder.r, spec: o.typed, name: o.name, repository: repository, scope: o.scope}
 	return nil
 }
 

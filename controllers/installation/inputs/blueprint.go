@@ -48,10 +48,8 @@ func (b *Blueprint) weighed() *Blueprint {
 	return b
 }
 
-// Piece is the blueprint as a part of what is kept in memory.
-func (b *Blueprint) Piece() memory.Piece {
-	return memory.Piece{Of: b, Bytes: func() int64 { return b.bytes }}
-}
+// Weight is how many bytes the blueprint takes in memory.
+func (b *Blueprint) Weight() int64 { return b.bytes }
 
 // blueprintOf reads a blueprint from a directory, which may be too large to be one.
 func blueprintOf(namespace string, files fs.FS) (*Blueprint, error) {
@@ -111,9 +109,9 @@ func (r *Reader) loadResource(ctx context.Context, in *Reading, name string) err
 }
 
 // blueprintCache keeps blueprints by what they were made from, so that any number of Installations of one blueprint parse it once. Equal ones
-// of different revisions are kept once. The zero value is ready; it has a Budget of its own.
+// of different revisions are kept once. The zero value is ready.
 type blueprintCache struct {
-	shared[blueprintKey, *Blueprint]
+	cache[blueprintKey, *Blueprint]
 }
 
 // blueprintKey says what a blueprint was made from: text in place, a path in an artifact, a resource of a component, or files with a digest.
@@ -124,7 +122,7 @@ func (c *blueprintCache) inline(namespace string, raw []byte, folder string) *Bl
 	sum := sha256.Sum256(raw)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
 	key := blueprintKey{"inline", digest, folder}
-	if cached, ok := c.entries().Get(namespace, key); ok {
+	if cached, ok := c.entries().Get(key); ok {
 		return cached
 	}
 	files, err := model.InlineContext(foreign.OwnedBy(context.Background(), namespace), raw)
@@ -137,13 +135,13 @@ func (c *blueprintCache) inline(namespace string, raw []byte, folder string) *Bl
 	if err == nil {
 		blueprint = load(namespace, files, digest)
 	}
-	c.entries().Put(namespace, key, blueprint, 0, blueprint.Piece())
+	c.entries().Put(key, blueprint, blueprint.bytes)
 	return blueprint
 }
 
 // artifact returns the blueprint that key stands for, made by open when it is not known.
 func (c *blueprintCache) artifact(namespace string, key blueprintKey, open func() (*Blueprint, error)) (*Blueprint, error) {
-	if cached, ok := c.entries().Get(namespace, key); ok && key.digest != "" {
+	if cached, ok := c.entries().Get(key); ok && key.digest != "" {
 		return cached, nil
 	}
 	blueprint, err := open()
@@ -151,10 +149,10 @@ func (c *blueprintCache) artifact(namespace string, key blueprintKey, open func(
 		return nil, err
 	}
 	content := blueprintKey{"files", blueprint.digest, ""}
-	if same, ok := c.entries().Get(namespace, content); ok {
+	if same, ok := c.entries().Get(content); ok {
 		blueprint = same
 	}
-	c.entries().Put(namespace, content, blueprint, 0, blueprint.Piece())
-	c.entries().Put(namespace, key, blueprint, 0, blueprint.Piece())
+	c.entries().Put(content, blueprint, blueprint.bytes)
+	c.entries().Put(key, blueprint, blueprint.bytes)
 	return blueprint, nil
 }

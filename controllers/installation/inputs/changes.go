@@ -64,9 +64,6 @@ func (r *Reader) accessChanged(ctx context.Context, inst *v1alpha1.Installation)
 		return changed, nil
 	}
 	found, err := r.findComponent(ctx, inst, c)
-	if IsBusy(err) {
-		return false, UnreadSource{err}
-	}
 	if err == nil {
 		found.session.Close()
 	}

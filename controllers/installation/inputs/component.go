@@ -23,7 +23,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
-	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
@@ -71,7 +70,6 @@ func (r *Reader) componentOf(ctx context.Context, in *Inputs, inst *v1alpha1.Ins
 		return nil, err
 	}
 	in.keepOpen(found)
-	in.Borrowed = append(in.Borrowed, newlyFound{found})
 	r.components.Keep(inst, found, found, 0)
 	return found, nil
 }
@@ -119,19 +117,12 @@ func (f *Component) resolve(ctx context.Context, definition *v1alpha1.ComponentD
 	return err
 }
 
-// pieces is what the component takes in memory: its descriptors are shared with other jobs.
-func (f *Component) pieces() []memory.Piece {
-	f.verifying.Lock()
-	defer f.verifying.Unlock()
-	if f.session == nil {
-		return nil
+// weight is how many bytes the component takes in memory; none where there is no component.
+func (f *Component) weight() int64 {
+	if f == nil || f.session == nil {
+		return 0
 	}
-	own, all := f.session.Weight()
-	all = append(all, memory.Piece{Of: f, Bytes: func() int64 { return own }})
-	for _, d := range f.closed.Descriptors {
-		all = append(all, memory.Piece{Of: d, Bytes: func() int64 { return memory.Size(d) }})
-	}
-	return all
+	return f.session.Weight()
 }
 
 func defaultRepository(c *contexts.Context) (component.Typed, error) {
@@ -152,8 +143,6 @@ func (r *Reader) componentFailure(in *Reading, err error) error {
 	var missing contexts.Incomplete
 	var source *flux.Error
 	switch {
-	case IsBusy(err):
-		return err
 	case errors.Is(err, cloud.ErrIdentity):
 		return in.identityFailure(err)
 	case errors.As(err, &failure), kit.IsTransient(err) && !errors.As(err, new(*fault.Error)):

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -20,7 +19,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
@@ -215,38 +213,4 @@ func TestUsedPartOfAnArtifact(t *testing.T) {
 	changed, err := digestOf(files, usedPart(files, "a/component-descriptor.yaml"))
 	require.NoError(t, err)
 	assert.NotEqual(t, archive, changed, "blobs beside the descriptor count")
-}
-
-// oneNamespace opens sessions whose components count for the same namespace.
-func oneNamespace(t *testing.T) func() *repository.Session {
-	client, err := oci.New(oci.Options{Dir: t.TempDir()})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = client.Close() })
-	store, err := fetch.New(fetch.Options{Dir: t.TempDir()})
-	require.NoError(t, err)
-	repositories, err := repository.New(repository.Options{OCI: client, Store: store})
-	require.NoError(t, err)
-	return func() *repository.Session { return repositories.Open(repository.Scope{Namespace: "ns"}) }
-}
-
-func TestComponentsNeedNoRoomOnceTheirReconciliationHasEnded(t *testing.T) {
-	text := fmt.Sprintf(`{"meta": {"schemaVersion": "v2"}, "component": {"name": "example.com/c", "version": "1.0.0", "labels": [{"name": "l", "value": [%s1]}]}}`,
-		strings.Repeat(`{"a":1},`, 75_000))
-	inline := v1alpha1.NewAnyJSON([]byte(text))
-	open := oneNamespace(t)
-	for range 6 {
-		in, found := &Inputs{}, &Component{session: open()}
-		_, err := found.session.Root(t.Context(), v1alpha1.ComponentDescriptorDefinition{Inline: &inline})
-		require.NoError(t, err)
-		in.Borrowed = append(in.Borrowed, newlyFound{found})
-		in.GiveBack()
-	}
-}
-
-func TestAComponentThatFindsNoRoomIsNoFailure(t *testing.T) {
-	r, in := &Reader{}, &Reading{inst: &v1alpha1.Installation{}}
-	busy := fmt.Errorf("spec.componentDescriptor: %w", &fault.Error{Kind: fault.Retry, Class: repository.ErrBusy, Subject: "component"})
-	err := r.componentFailure(in, busy)
-	assert.True(t, IsBusy(err))
-	assert.False(t, errors.As(err, new(*kit.Failure)), "nothing is written to the status")
 }

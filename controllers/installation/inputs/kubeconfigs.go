@@ -50,7 +50,7 @@ type Issuer struct {
 
 // issuedCache keeps what was issued to running jobs.
 type issuedCache struct {
-	shared[[sha256.Size]byte, templating.Kubeconfig]
+	cache[[sha256.Size]byte, templating.Kubeconfig]
 }
 
 // ClustersFor returns the capability for the templates of an Installation, nil when the process has none.
@@ -148,12 +148,12 @@ func (i *Issuer) once(call string, arguments []any, issue func() (templating.Kub
 		return templating.Kubeconfig{}, fmt.Errorf("the arguments are not JSON data: %w", err)
 	}
 	key := sha256.Sum256(raw)
-	if known, ok := i.issued.entries().Get(i.inst.Namespace, key); ok {
+	if known, ok := i.issued.entries().Get(key); ok {
 		return known, nil
 	}
 	issued, err := issue()
 	if err == nil {
-		i.issued.entries().Put(i.inst.Namespace, key, issued, memory.Size(issued.Content))
+		i.issued.entries().Put(key, issued, memory.Size(issued.Content))
 	}
 	return issued, err
 }

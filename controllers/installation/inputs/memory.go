@@ -13,16 +13,15 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
-// shared is a cache that is opened at its first use, on a Budget that it shares with others where it has been given one.
-type shared[K comparable, V any] struct {
-	budget *memory.Budget
-	once   sync.Once
-	cache  *memory.Cache[K, V]
+// cache is opened at its first use.
+type cache[K comparable, V any] struct {
+	once  sync.Once
+	cache *memory.Cache[K, V]
 }
 
-func (s *shared[K, V]) entries() *memory.Cache[K, V] {
-	s.once.Do(func() { s.cache = memory.Open[K, V](s.budget, nil) })
-	return s.cache
+func (c *cache[K, V]) entries() *memory.Cache[K, V] {
+	c.once.Do(func() { c.cache = memory.NewCache[K, V](0, nil) })
+	return c.cache
 }
 
 // lease counts who uses something that has to be closed. It is closed when the last one has given it back; from then on nobody can take it.
@@ -68,12 +67,6 @@ func (in *Inputs) keepOpen(found *Component) bool {
 	return true
 }
 
-// newlyFound is a component that takes room, beside what is kept, until the reconciliation that has found it ends.
-type newlyFound struct{ *Component }
-
-// Give ends that.
-func (f newlyFound) Give() { f.session.Rest() }
-
 // GiveBack ends the use of all that the reconciliation has borrowed.
 func (in *Inputs) GiveBack() {
 	for _, held := range in.Borrowed {
@@ -84,11 +77,10 @@ func (in *Inputs) GiveBack() {
 
 // JobMemory keeps something of running jobs by Installation, together with the component that it needs; nothing has to survive a restart. A
 // component is given back when its entry is dropped at the end of the job, replaced by that of another job, or pushed out by too many others.
-// The zero value is ready; it has a Budget of its own.
+// The zero value is ready.
 type JobMemory[T any] struct {
-	Budget *memory.Budget
-	once   sync.Once
-	jobs   *memory.Cache[types.NamespacedName, jobEntry[T]]
+	once sync.Once
+	jobs *memory.Cache[types.NamespacedName, jobEntry[T]]
 }
 
 type jobEntry[T any] struct {
@@ -100,7 +92,7 @@ type jobEntry[T any] struct {
 
 func (m *JobMemory[T]) entries() *memory.Cache[types.NamespacedName, jobEntry[T]] {
 	m.once.Do(func() {
-		m.jobs = memory.Open[types.NamespacedName](m.Budget, func(gone jobEntry[T]) {
+		m.jobs = memory.NewCache[types.NamespacedName](0, func(gone jobEntry[T]) {
 			if gone.component != nil {
 				gone.component.lease.Give()
 			}
@@ -111,7 +103,7 @@ func (m *JobMemory[T]) entries() *memory.Cache[types.NamespacedName, jobEntry[T]
 
 // Recall returns what is kept of the running job of an Installation and borrows its component for the reconciliation.
 func (m *JobMemory[T]) Recall(in *Inputs, inst *v1alpha1.Installation) (T, bool) {
-	kept, ok := m.entries().Get(inst.Namespace, client.ObjectKeyFromObject(inst))
+	kept, ok := m.entries().Get(client.ObjectKeyFromObject(inst))
 	if !ok || kept.uid != inst.UID || kept.job != inst.Status.JobID || kept.component != nil && !in.keepOpen(kept.component) {
 		var none T
 		return none, false
@@ -119,16 +111,13 @@ func (m *JobMemory[T]) Recall(in *Inputs, inst *v1alpha1.Installation) (T, bool)
 	return kept.value, true
 }
 
-// Keep keeps something of the running job of an Installation, with the bytes that it has alone and what it shares with others. The component, nil
-// where there is none, is one that the caller has borrowed.
-func (m *JobMemory[T]) Keep(inst *v1alpha1.Installation, value T, needed *Component, own int64, shared ...memory.Piece) {
+// Keep keeps something of the running job of an Installation that takes so many bytes beside its component. That, nil where there is none, is one that
+// the caller has borrowed.
+func (m *JobMemory[T]) Keep(inst *v1alpha1.Installation, value T, needed *Component, bytes int64) {
 	if inst.Status.IsIdle() || needed != nil && !needed.lease.take() {
 		return
 	}
-	if needed != nil {
-		shared = append(shared, needed.pieces()...)
-	}
-	m.entries().Put(inst.Namespace, client.ObjectKeyFromObject(inst), jobEntry[T]{inst.UID, inst.Status.JobID, value, needed}, own, shared...)
+	m.entries().Put(client.ObjectKeyFromObject(inst), jobEntry[T]{inst.UID, inst.Status.JobID, value, needed}, bytes+needed.weight())
 }
 
 // Drop lets go what is kept of an Installation.

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
 // jobOf is an Installation that runs a job.
@@ -103,12 +102,12 @@ func TestComponentStaysOpenUnderAReconciliation(t *testing.T) {
 			for i := range 20 {
 				other := closing(new(int))
 				require.True(t, other.lease.take())
-				m.Keep(jobOf(fmt.Sprint("other-", i), "1"), other, other, 1<<19)
+				m.Keep(jobOf(fmt.Sprint("other-", i), "1"), other, other, 1<<20)
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			closed, m := 0, &JobMemory[*Component]{Budget: memory.New(1 << 20)}
+			closed, m := 0, &JobMemory[*Component]{}
 			inst, child := jobOf("shop", "1"), &Inputs{}
 			keptIn(m, inst, closing(&closed))
 			_, ok := m.Recall(child, inst)

@@ -20,7 +20,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
-	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
@@ -44,8 +43,6 @@ type Reader struct {
 	Clusters *target.Clients
 	// BlueprintAccess is what blueprints may use where their Context does not say it; empty is the namespace.
 	BlueprintAccess v1alpha1.BlueprintAccess
-	// Memory limits what is kept in memory, together with other caches of the process; nil means the default.
-	Memory *memory.Budget
 	// Renderer runs templates; nil means one with the default limits.
 	Renderer *rendering.Renderer
 	// NoCrossNamespaceRefs refuses sources of other namespaces.
@@ -56,7 +53,6 @@ type Reader struct {
 	blueprints blueprintCache
 	issued     issuedCache
 	rendering  sync.Once
-	sharing    sync.Once
 	// components are those of running jobs.
 	components JobMemory[*Component]
 	digests    digestCache
@@ -67,17 +63,6 @@ type Reader struct {
 // related finds the Installations that one is related to.
 func (r *Reader) related() *relations.Finder {
 	return &relations.Finder{Reader: r.Reader, Live: r.Live}
-}
-
-// ShareMemory lets all caches of the reader share one Budget, and returns it.
-func (r *Reader) ShareMemory() *memory.Budget {
-	r.sharing.Do(func() {
-		if r.Memory == nil {
-			r.Memory = memory.New(0)
-		}
-		r.blueprints.budget, r.issued.budget, r.digests.budget, r.components.Budget = r.Memory, r.Memory, r.Memory, r.Memory
-	})
-	return r.Memory
 }
 
 // Forget drops everything that is kept of the job of an Installation: it is over, or the Installation is gone.

@@ -22,7 +22,7 @@ import (
 
 // digestCache keeps digests of the used part of artifacts by the digest of the artifact and the path.
 type digestCache struct {
-	shared[string, string]
+	cache[string, string]
 }
 
 // componentDigest returns the digest of the file or directory that a component comes from, in sources that many things share. Of others the
@@ -32,7 +32,7 @@ func (r *Reader) componentDigest(ctx context.Context, namespace string, source f
 		return "", nil
 	}
 	key := source.Digest + "|" + at
-	if known, ok := r.digests.entries().Get(namespace, key); ok && source.Digest != "" {
+	if known, ok := r.digests.entries().Get(key); ok && source.Digest != "" {
 		return known, nil
 	}
 	tree, err := r.Artifacts.Open(ctx, source.Artifact())
@@ -48,7 +48,7 @@ func (r *Reader) componentDigest(ctx context.Context, namespace string, source f
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", source, err)
 	}
-	r.digests.entries().Put(namespace, key, digest, int64(len(digest)))
+	r.digests.entries().Put(key, digest, int64(len(digest)))
 	return digest, nil
 }
 

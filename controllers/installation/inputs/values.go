@@ -17,7 +17,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
-	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 	"github.com/flux-landscaper/flux-landscaper/sources/view"
 )
 
@@ -35,9 +34,6 @@ func showComponent(env *render.Environment, found *Component) (*view.View, error
 	return shown, nil
 }
 
-// IsBusy says that other reconciliations have to end first: the job goes on as if nothing had happened.
-func IsBusy(err error) bool { return errors.Is(err, repository.ErrBusy) }
-
 // viewFailure says who can end a failure of rendering. What was wrong with the content that was read decides, if there was anything: problem is
 // the last error of that.
 func viewFailure(ctx context.Context, operation string, err, problem error) error {
@@ -48,8 +44,6 @@ func viewFailure(ctx context.Context, operation string, err, problem error) erro
 		return again
 	}
 	switch {
-	case IsBusy(problem):
-		return fmt.Errorf("%w: %w", err, problem)
 	case errors.Is(problem, oci.ErrUnauthorized):
 		reason, codes := repositoryReason(problem)
 		return &kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: reason, Codes: codes, Err: err}

@@ -47,7 +47,7 @@ type indexes struct {
 }
 
 func newIndexes() indexes {
-	return indexes{memory.Open[string, *Index](memory.New(cacheSize), nil)}
+	return indexes{memory.NewCache[string, *Index](cacheSize, nil)}
 }
 
 // Load reads an index.yaml for a tenant, from the cache where its content is known. The error shows nothing of the content. It is that of ctx where ctx ends
@@ -55,7 +55,7 @@ func newIndexes() indexes {
 func (i indexes) Load(ctx context.Context, owner string, raw []byte) (*Index, error) {
 	sum := sha256.Sum256(raw)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
-	if cached, ok := i.known.Get(owner, digest); ok {
+	if cached, ok := i.known.Get(digest); ok {
 		return cached, nil
 	}
 	var read struct {
@@ -65,13 +65,13 @@ func (i indexes) Load(ctx context.Context, owner string, raw []byte) (*Index, er
 		return nil, err
 	}
 	index := &Index{Digest: digest, entries: read.Entries}
-	i.known.Put(owner, digest, index, min(sizeOfEntries(read.Entries), largestKept)) // one that is larger takes all of it
+	i.known.Put(digest, index, min(sizeOfEntries(read.Entries), largestKept)) // one that is larger takes all of it
 	return index, nil
 }
 
 // Cached returns the index whose content has the digest "sha256:<hex>", if it was loaded before. Whoever asks must have shown that
 // the tenant may read the index.
-func (i indexes) Cached(owner, digest string) (*Index, bool) { return i.known.Get(owner, digest) }
+func (i indexes) Cached(owner, digest string) (*Index, bool) { return i.known.Get(digest) }
 
 func sizeOfEntries(entries map[string][]IndexEntry) int64 {
 	size := 0

@@ -91,19 +91,6 @@ func TestTheLastIndexIsKeptWhateverItsSize(t *testing.T) {
 	assert.Same(t, index, cached)
 }
 
-// TestIndexesOfATenantPushOutTheirOwn keeps what others use in the cache.
-func TestIndexesOfATenantPushOutTheirOwn(t *testing.T) {
-	e := newIndexes()
-	kept, err := e.Load(t.Context(), "calm", []byte("entries: {a: [{version: 1.0.0, urls: [a.tgz]}]}"))
-	require.NoError(t, err)
-	for i := range 4 {
-		_, err := e.Load(t.Context(), "busy", fmt.Appendf(nil, "entries: {a: [{version: 1.0.%d, urls: [%s]}]}", i, strings.Repeat("x", cacheSize/2)))
-		require.NoError(t, err)
-	}
-	_, ok := e.Cached("calm", kept.Digest)
-	assert.True(t, ok)
-}
-
 func TestTheTurnOfAnIndexEndsWithItsCall(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

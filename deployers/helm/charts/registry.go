@@ -105,7 +105,6 @@ func (f *Finder) logins(ctx context.Context, item *contract.Item) (keychain.Cred
 	if err != nil {
 		return keychain.Credentials{}, badCredentials(err)
 	}
-	credentials = credentials.For(item.DeployItem.Namespace)
 	identity, err := f.access.Identity(ctx, item, "GetChart")
 	if err != nil || identity == nil {
 		return credentials, err

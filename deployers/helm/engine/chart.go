@@ -58,7 +58,7 @@ func (e *Engine) Load(ctx context.Context, owner string, archive []byte) (*Chart
 func (e *Engine) Cached(ctx context.Context, owner, digest string) (*Chart, error) {
 	s := sessionOf(ctx)
 	if s == nil {
-		cached, _ := e.charts.Get(owner, digest)
+		cached, _ := e.charts.Get(digest)
 		return cached, nil
 	}
 	if used := e.inUse.join(s, digest); used != nil {
@@ -71,7 +71,7 @@ func (e *Engine) Cached(ctx context.Context, owner, digest string) (*Chart, erro
 	if err := e.Reserve(ctx, size); err != nil {
 		return nil, err
 	}
-	cached, ok := e.charts.Get(owner, digest)
+	cached, ok := e.charts.Get(digest)
 	if !ok {
 		return nil, nil // the cache has let it go meanwhile
 	}
@@ -80,7 +80,7 @@ func (e *Engine) Cached(ctx context.Context, owner, digest string) (*Chart, erro
 
 // sizeOf returns what a cached chart takes, without holding it: what the cache lets go while a call waits for room is to be gone.
 func (e *Engine) sizeOf(owner, digest string) (int64, bool) {
-	cached, ok := e.charts.Get(owner, digest)
+	cached, ok := e.charts.Get(digest)
 	if !ok {
 		return 0, false
 	}
@@ -134,7 +134,7 @@ func (e *Engine) keep(ctx context.Context, owner string, packed rendering.Packed
 
 // remember keeps a chart that was read, and returns it, or the same one of another call. One that is larger than the cache takes all of it.
 func (e *Engine) remember(ctx context.Context, owner, key string, chart *Chart) *Chart {
-	e.charts.Put(owner, key, chart, min(int64(chart.packed.Size()), largestKept))
+	e.charts.Put(key, chart, min(int64(chart.packed.Size()), largestKept))
 	if s := sessionOf(ctx); s != nil {
 		return e.inUse.share(s, key, chart)
 	}

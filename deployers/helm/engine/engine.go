@@ -83,7 +83,7 @@ func New(options Options) (*Engine, error) {
 	e := &Engine{
 		options:  options,
 		children: rendering.PoolOf(options.Children),
-		charts:   memory.Open[string, *Chart](memory.New(cacheSize), nil),
+		charts:   memory.NewCache[string, *Chart](cacheSize, nil),
 		clusters: clusters,
 		locks:    newLocks(),
 		inUse:    newChartsInUse(),

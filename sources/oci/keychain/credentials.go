@@ -31,17 +31,7 @@ func HideUser(ref string) string {
 type Credentials struct {
 	entries  []entry
 	warnings []string
-	owner    string
 }
-
-// For returns the same logins in the name of an owner, such as a namespace: what they bring into a cache counts for him.
-func (c Credentials) For(owner string) Credentials {
-	c.owner = owner
-	return c
-}
-
-// Owner is in whose name the logins are used, empty if that was not said.
-func (c Credentials) Owner() string { return c.owner }
 
 // Warnings say which parts of the configuration cannot be used here; the logins beside them count. They repeat nothing but hosts.
 func (c Credentials) Warnings() []string { return c.warnings }

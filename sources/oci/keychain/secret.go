@@ -4,7 +4,6 @@
 package keychain
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -74,14 +73,12 @@ func parseDocker(raw []byte) (Credentials, error) {
 	return Credentials{entries: found}, err
 }
 
-// Join returns the logins of all, the more important first: of logins that fit equally well the first one wins. The owner
-// is the first one, too.
+// Join returns the logins of all, the more important first: of logins that fit equally well the first one wins.
 func Join(all ...Credentials) Credentials {
 	var joined Credentials
 	for _, c := range all {
 		joined.entries = append(joined.entries, c.entries...)
 		joined.warnings = append(joined.warnings, c.warnings...)
-		joined.owner = cmp.Or(joined.owner, c.owner)
 	}
 	return joined
 }

@@ -47,7 +47,7 @@ func (s *Store) adopt() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range found {
-		s.keep(s.entry(l.digest), l.size, "")
+		s.keep(s.entry(l.digest), l.size)
 	}
 	return nil
 }

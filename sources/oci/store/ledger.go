@@ -18,7 +18,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/memory"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
 // Layout of a ledger: its salt, and one file for each fact.
@@ -37,11 +37,9 @@ const (
 type Ledger struct {
 	dir  string
 	salt []byte
-	most int
 
-	mu     sync.Mutex
-	facts  map[string]*memory.Item[*fact]
-	shares *memory.Shares[*fact]
+	mu    sync.Mutex
+	facts *simplelru.LRU[string, *fact]
 }
 
 // fact is one value; loaded reports whether it was read from disk yet.
@@ -52,9 +50,10 @@ type fact struct {
 }
 
 // OpenLedger takes over dir, which it makes with mode 0700 if need be. It remembers the most recently used facts, at most
-// so many; of the owner who has most the others go first.
+// so many.
 func OpenLedger(dir string, most int) (*Ledger, error) {
-	l := &Ledger{dir: dir, most: most, facts: map[string]*memory.Item[*fact]{}, shares: memory.NewShares[*fact]()}
+	l := &Ledger{dir: dir}
+	l.facts, _ = simplelru.NewLRU(max(most, 1), func(name string, _ *fact) { _ = os.Remove(filepath.Join(l.folder(), name)) }) // fails on no size only
 	if err := os.MkdirAll(l.folder(), 0o700); err != nil {
 		return nil, fmt.Errorf("ledger: make its directory: %w", err)
 	}
@@ -104,9 +103,8 @@ func (l *Ledger) adopt() error {
 	}
 	slices.SortFunc(found, func(a, b leftover) int { return cmp.Or(a.used.Compare(b.used), strings.Compare(a.name, b.name)) })
 	for _, f := range found {
-		l.facts[f.name] = l.shares.Add("", &fact{name: f.name}, 1)
+		l.facts.Add(f.name, &fact{name: f.name})
 	}
-	l.trim()
 	return nil
 }
 
@@ -121,43 +119,24 @@ func (l *Ledger) sum(text string) []byte {
 	return mac.Sum(nil)
 }
 
-// Facts are a Ledger as one owner uses it: facts count for who has noted them, or asks for them and has fewer.
-type Facts struct {
-	ledger *Ledger
-	owner  string
-}
-
-// For returns the Ledger for an owner.
-func (l *Ledger) For(owner string) Facts { return Facts{ledger: l, owner: owner} }
-
 // Get returns the value of the key.
-func (l *Ledger) Get(key ...string) (string, bool) { return l.For("").Get(key...) }
-
-// Get is that of the Ledger.
-func (o Facts) Get(key ...string) (string, bool) {
-	l := o.ledger
+func (l *Ledger) Get(key ...string) (string, bool) {
 	name := l.name(key)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at, ok := l.facts[name]
+	f, ok := l.facts.Get(name)
 	if !ok {
 		return "", false
 	}
-	f := at.Value
 	if !f.loaded && !l.load(f) {
-		l.drop(at)
+		l.facts.Remove(name)
 		return "", false
 	}
-	l.shares.Use(at, o.owner)
 	return f.value, true
 }
 
 // Set remembers the value for the key. A value of more than 4000 bytes is not remembered, and no former one either.
-func (l *Ledger) Set(value string, key ...string) { l.For("").Set(value, key...) }
-
-// Set is that of the Ledger.
-func (o Facts) Set(value string, key ...string) {
-	l := o.ledger
+func (l *Ledger) Set(value string, key ...string) {
 	if len(value) > maxValue {
 		l.Delete(key...)
 		return
@@ -165,19 +144,16 @@ func (o Facts) Set(value string, key ...string) {
 	name := l.name(key)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at, ok := l.facts[name]
+	f, ok := l.facts.Get(name)
 	if !ok {
-		at = l.shares.Add(o.owner, &fact{name: name}, 1)
-		l.facts[name] = at
+		f = &fact{name: name}
+		l.facts.Add(name, f)
 	}
-	l.shares.Use(at, o.owner)
-	f := at.Value
 	if f.value == value && f.loaded {
 		return
 	}
 	f.value, f.loaded = value, true
 	_ = l.write(filepath.Join(l.folder(), name), append(l.seal(f), value...))
-	l.trim()
 }
 
 // Delete forgets the key.
@@ -185,9 +161,7 @@ func (l *Ledger) Delete(key ...string) {
 	name := l.name(key)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if at, ok := l.facts[name]; ok {
-		l.drop(at)
-	}
+	l.facts.Remove(name)
 }
 
 // seal proves that the value was written for this name by somebody who knows the salt, and is whole.
@@ -206,21 +180,6 @@ func (l *Ledger) load(f *fact) bool {
 	}
 	f.value, f.loaded = string(raw[sha256.Size:]), true
 	return hmac.Equal(raw[:sha256.Size], l.seal(f))
-}
-
-// drop forgets a fact, with the lock held.
-func (l *Ledger) drop(at *memory.Item[*fact]) {
-	name := at.Value.name
-	l.shares.Remove(at)
-	delete(l.facts, name)
-	_ = os.Remove(filepath.Join(l.folder(), name))
-}
-
-// trim keeps the limit, with the lock held.
-func (l *Ledger) trim() {
-	for len(l.facts) > l.most {
-		l.drop(l.shares.Next(func(*fact) bool { return true }))
-	}
 }
 
 // write makes the file appear as a whole. A power failure may still empty it; then its seal is broken.

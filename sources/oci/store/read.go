@@ -31,11 +31,7 @@ func (f *File) Close() error { return f.close() }
 
 // Get returns the content of d after comparing all of it with the digest. It fails with ErrAbsent if there is none, or
 // only a damaged copy, which it removes.
-func (s *Store) Get(d digest.Digest) (*File, error) { return s.For("").Get(d) }
-
-// Get is that of the Store.
-func (o Share) Get(d digest.Digest) (*File, error) {
-	s := o.store
+func (s *Store) Get(d digest.Digest) (*File, error) {
 	if err := d.Validate(); err != nil {
 		return nil, fmt.Errorf("content store: %w", err)
 	}
@@ -56,7 +52,7 @@ func (o Share) Get(d digest.Digest) (*File, error) {
 		s.release(e)
 		return nil, err
 	}
-	s.use(e, o.owner)
+	s.use(e)
 	return f, nil
 }
 

@@ -38,7 +38,7 @@ type Store struct {
 
 	mu      sync.Mutex
 	entries map[digest.Digest]*entry
-	shares  *memory.Shares[*entry] // of those that are ready
+	recent  memory.Recent[*entry] // those that are ready
 }
 
 // entry is one digest. Its fields belong to the lock of the store.
@@ -53,7 +53,7 @@ type entry struct {
 // Open takes over dir, which it makes with mode 0700 if need be: what an earlier process finished is kept, the rest is
 // removed. limit is the disk space, in bytes, of content that nobody reads.
 func Open(dir string, limit int64) (*Store, error) {
-	s := &Store{dir: dir, limit: limit, sync: syncFolder, entries: map[digest.Digest]*entry{}, shares: memory.NewShares[*entry]()}
+	s := &Store{dir: dir, limit: limit, sync: syncFolder, entries: map[digest.Digest]*entry{}}
 	if err := os.RemoveAll(s.temp()); err != nil {
 		return nil, fmt.Errorf("content store: clear its folder %s: %w", tempName, err)
 	}
@@ -75,15 +75,6 @@ func (s *Store) temp() string { return filepath.Join(s.dir, tempName) }
 func (s *Store) path(d digest.Digest) string {
 	return filepath.Join(s.dir, blobsName, d.Algorithm().String(), d.Encoded()[:2], d.Encoded())
 }
-
-// Share is a Store as one owner uses it: content counts for who has brought it, or reads it and has less.
-type Share struct {
-	store *Store
-	owner string
-}
-
-// For returns the Store for an owner.
-func (s *Store) For(owner string) Share { return Share{store: s, owner: owner} }
 
 // Hold keeps d from being removed, if it is there or arrives, until release is called, once.
 func (s *Store) Hold(d digest.Digest) (release func()) {
@@ -114,27 +105,22 @@ func (s *Store) release(e *entry) {
 	s.evict()
 }
 
-// use notes that an owner reads e; losing the time on disk costs the order after a restart.
-func (s *Store) use(e *entry, owner string) {
+// use notes that e is read; losing the time on disk costs the order after a restart.
+func (s *Store) use(e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e.place == nil {
 		return
 	}
-	s.shares.Use(e.place, owner)
+	s.recent.Use(e.place)
 	now := time.Now()
 	_ = os.Chtimes(s.path(e.digest), now, now)
 }
 
-// keep notes that the content of e is there, which somebody has brought, with the lock held. Who brings what is there already uses it.
-func (s *Store) keep(e *entry, size int64, by string) {
-	owner := by
-	if e.place != nil {
-		owner = e.place.Owner()
-	}
+// keep notes that the content of e is there, with the lock held.
+func (s *Store) keep(e *entry, size int64) {
 	s.forget(e)
-	e.place = s.shares.Add(owner, e, size+blockBytes)
-	s.shares.Use(e.place, by)
+	e.place = s.recent.Add(e, size+blockBytes)
 	e.copies++
 }
 
@@ -143,16 +129,16 @@ func (s *Store) forget(e *entry) {
 	if e.place == nil {
 		return
 	}
-	s.shares.Remove(e.place)
+	s.recent.Remove(e.place)
 	e.place = nil
 }
 
-// evict removes content that nobody holds until the limit is kept: of the owner who has most, the least recently used.
+// evict removes content that nobody holds until the limit is kept, the least recently used first.
 func (s *Store) evict() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.shares.Weight() > s.limit {
-		found := s.shares.Next(func(e *entry) bool { return e.holds == 0 })
+	for s.recent.Weight() > s.limit {
+		found := s.recent.Oldest(func(e *entry) bool { return e.holds == 0 })
 		if found == nil {
 			return
 		}
@@ -178,7 +164,7 @@ func (s *Store) remove(e *entry, copies int) {
 func (s *Store) Used() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.shares.Weight()
+	return s.recent.Weight()
 }
 
 // absent reports that a file has vanished.

@@ -27,12 +27,6 @@ var (
 // return nil, and the error is ErrDigest, ErrLonger or ErrShorter if the content is another one. Content that is larger
 // than the limit stays as long as it is held.
 func (s *Store) Put(d digest.Digest, size int64, fill func(io.Writer) error) error {
-	return s.For("").Put(d, size, fill)
-}
-
-// Put is that of the Store.
-func (o Share) Put(d digest.Digest, size int64, fill func(io.Writer) error) error {
-	s := o.store
 	if err := d.Validate(); err != nil {
 		return fmt.Errorf("content store: %w", err)
 	}
@@ -51,7 +45,7 @@ func (o Share) Put(d digest.Digest, size int64, fill func(io.Writer) error) erro
 	if err := checked.complete(); err != nil {
 		return err
 	}
-	if err := s.commit(file, d, size, o.owner); err != nil {
+	if err := s.commit(file, d, size); err != nil {
 		return fmt.Errorf("content store: move content into place: %w", err)
 	}
 	s.evict()
@@ -59,7 +53,7 @@ func (o Share) Put(d digest.Digest, size int64, fill func(io.Writer) error) erro
 }
 
 // commit makes the file durable before it gets the name under which it is served.
-func (s *Store) commit(file *os.File, d digest.Digest, size int64, owner string) error {
+func (s *Store) commit(file *os.File, d digest.Digest, size int64) error {
 	if err := errors.Join(file.Sync(), file.Close()); err != nil {
 		return err
 	}
@@ -67,20 +61,20 @@ func (s *Store) commit(file *os.File, d digest.Digest, size int64, owner string)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
-	if err := s.place(file.Name(), d, size, owner); err != nil {
+	if err := s.place(file.Name(), d, size); err != nil {
 		return err
 	}
 	return s.sync(folder) // without the lock: a name that a crash takes away is only downloaded again
 }
 
 // place gives a file the name under which it is served.
-func (s *Store) place(file string, d digest.Digest, size int64, owner string) error {
+func (s *Store) place(file string, d digest.Digest, size int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := os.Rename(file, s.path(d)); err != nil {
 		return err
 	}
-	s.keep(s.entry(d), size, owner)
+	s.keep(s.entry(d), size)
 	return nil
 }
 

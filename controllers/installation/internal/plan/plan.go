@@ -37,13 +37,6 @@ type Maker struct {
 	kept inputs.JobMemory[remembered]
 }
 
-// NewMaker returns a Maker that shares the memory of the inputs.
-func NewMaker(c client.Client, live, metadata client.Reader, reader *inputs.Reader) *Maker {
-	m := &Maker{Client: c, Live: live, Metadata: metadata, Inputs: reader}
-	m.kept.Budget = reader.ShareMemory()
-	return m
-}
-
 // Plan is what a reconciliation has read for the job of an Installation, and what it makes of that.
 type Plan struct {
 	*jobs.Alarm

@@ -4,47 +4,20 @@
 package plan
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture/cluster"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
-
-func TestPlansOfATenantAreBoundedInBytes(t *testing.T) {
-	m := NewMaker(nil, nil, nil, &inputs.Reader{Memory: memory.New(4 << 20)})
-	honest := fixture.Working("honest", "honest", "1")
-	honest.Namespace = "honest"
-	keep := func(inst *v1alpha1.Installation, content string) {
-		item := v1alpha1.DeployItemTemplate{Name: "item", Configuration: &runtime.RawExtension{Raw: []byte(content)}}
-		p := &Plan{Inst: inst}
-		p.Content, p.Blueprint = &Content{DeployItems: []v1alpha1.DeployItemTemplate{item}}, &inputs.Blueprint{}
-		inst.Spec.Exports.Data = make([]v1alpha1.DataExport, 1)
-		m.remember(p)
-		require.LessOrEqual(t, m.Inputs.Memory.Weight(), int64(4<<20))
-	}
-	keep(honest, "{}")
-	for i := range 64 {
-		hostile := fmt.Sprint("hostile-", i)
-		keep(fixture.Working(hostile, hostile, "1"), strings.Repeat("x", 1<<18))
-	}
-	assert.Greater(t, m.Inputs.Memory.Weight(), int64(3<<20), "what fits is kept")
-	_, ok := m.kept.Recall(&inputs.Inputs{}, honest)
-	assert.True(t, ok, "the plan of another tenant stays")
-}
 
 func TestInputsThatAreNotThereAreLookedForAgain(t *testing.T) {
 	p := &Plan{Alarm: &jobs.Alarm{}, Inst: fixture.Importing(), Now: time.Unix(1, 0)}
@@ -84,5 +57,5 @@ func TestWhatIsAdoptedIsGivenBack(t *testing.T) {
 func with(t *testing.T, objects ...client.Object) *Maker {
 	t.Helper()
 	c := cluster.With(t, objects...)
-	return NewMaker(c, c, c, &inputs.Reader{Reader: c, Live: c})
+	return &Maker{Client: c, Live: c, Metadata: c, Inputs: &inputs.Reader{Reader: c, Live: c}}
 }

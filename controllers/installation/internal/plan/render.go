@@ -54,7 +54,7 @@ type remembered struct {
 func (m *Maker) remember(p *Plan) {
 	if len(p.Inst.Spec.Exports.Data)+len(p.Inst.Spec.Exports.Targets) > 0 {
 		m.kept.Keep(p.Inst, remembered{blueprint: p.Blueprint, component: p.Component, content: p.Content, reach: p.Reach}, p.Component,
-			memory.Size(p.Content)+memory.Size(p.Reach.Targets), p.Blueprint.Piece())
+			memory.Size(p.Content)+memory.Size(p.Reach.Targets)+p.Blueprint.Weight())
 	}
 }
 
