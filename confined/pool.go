@@ -124,8 +124,8 @@ func (p *Pool[Q, R]) enter(ctx context.Context, owner string) (leave func(), err
 // attempt runs a request in a worker, nil for a new one.
 func (p *Pool[Q, R]) attempt(ctx context.Context, job Job, request Q, w *worker[Q, R]) (none R, err error) {
 	if w == nil {
-		if w, err = startWorker(p.program, p.limits.Memory); err != nil {
-			return none, fmt.Errorf("%w: %w", ErrNotStarted, err)
+		if w, err = startWorker(ctx, p.program, p.limits.Memory); err != nil {
+			return none, cmp.Or(context.Cause(ctx), fmt.Errorf("%w: %w", ErrNotStarted, err))
 		}
 	}
 	done, step, err := w.converse(ctx, job, p.limits, request)
@@ -186,12 +186,9 @@ type worker[Q, R any] struct {
 	retire *time.Timer
 }
 
-func startWorker[Q, R any](program *Program[Q, R], memory int64) (*worker[Q, R], error) {
-	path, err := executable()
-	if err != nil {
-		return nil, err
-	}
-	w := &worker[Q, R]{command: exec.Command(path)} // #nosec G204 -- the path is that of the own binary
+// startWorker starts a worker and waits until it is ready.
+func startWorker[Q, R any](ctx context.Context, program *Program[Q, R], memory int64) (*worker[Q, R], error) {
+	w := &worker[Q, R]{command: exec.Command(executable())} // #nosec G204 -- the path is that of the own binary
 	w.command.Args = []string{os.Args[0], subcommand, program.name, strconv.FormatInt(memory, 10)}
 	w.command.Env, w.command.Stderr = []string{}, &w.complaint
 	input, err := w.command.StdinPipe()
@@ -199,14 +196,21 @@ func startWorker[Q, R any](program *Program[Q, R], memory int64) (*worker[Q, R],
 	if err := cmp.Or(err, problem); err != nil {
 		return nil, err
 	}
-	w.output = io.LimitedReader{R: output}
+	w.output = io.LimitedReader{R: output, N: maxOutput}
 	w.encoder, w.decoder = gob.NewEncoder(input), gob.NewDecoder(&w.output)
-	return w, w.command.Start()
+	if err := w.command.Start(); err != nil {
+		return nil, err
+	}
+	defer context.AfterFunc(ctx, w.kill)()
+	defer time.AfterFunc(time.Minute, w.kill).Stop()
+	if w.decoder.Decode(&message[R]{}) != nil {
+		w.stop()
+		return nil, errors.New("it ended at once: " + w.complaint.String())
+	}
+	return w, nil
 }
 
 func (w *worker[Q, R]) kill() { _ = w.command.Process.Kill() }
-
-// stop ends the process and waits until it is gone.
 func (w *worker[Q, R]) stop() {
 	w.kill()
 	_ = w.command.Wait()
@@ -299,9 +303,7 @@ func (e *Ended) Error() string {
 
 // outOfMemory is what the runtime of Go writes when the system refuses memory to it. Its garbage collector may also end by SIGSEGV then; in the code
 // of a program that is a panic, which is told in other words.
-var outOfMemory = []string{
-	"out of memory", "cannot allocate", "cannot map pages", "failed to create new OS thread", "failed to reserve", "failed to allocate", "errno=12",
-}
+var outOfMemory = []string{"out of memory", "cannot allocate", "cannot map pages", "failed to create new OS thread", "failed to reserve", "failed to allocate", "errno=12"}
 
 // cause finds out why the process has ended.
 func (w *worker[Q, R]) cause(step string, limits Limits) error {
@@ -312,8 +314,6 @@ func (w *worker[Q, R]) cause(step string, limits Limits) error {
 		return &Ended{Reason: fate.Reason, Limit: fate.Limit, Step: step}
 	case w.output.N <= 0:
 		return &Ended{Reason: TooMuchOutput, Limit: fmt.Sprintf("%d MiB", maxOutput>>20), Step: step}
-	case code == exitUnusable:
-		return fmt.Errorf("%w: %s", ErrNotStarted, said)
 	case says("stack exceeds"):
 		return &Ended{Reason: TooDeep, Step: step}
 	case code == exitMemory || strings.HasPrefix(said, "SIGSEGV") || slices.ContainsFunc(outOfMemory, says):

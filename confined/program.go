@@ -58,7 +58,7 @@ const isStep, isQuestion, isResult = 1, 2, 3
 func (p *Program[Q, R]) serve(memory string) {
 	if err := confine(memory); err != nil {
 		fmt.Fprint(os.Stderr, err)
-		os.Exit(exitUnusable)
+		os.Exit(1)
 	}
 	decoder, encoder := gob.NewDecoder(os.Stdin), gob.NewEncoder(os.Stdout)
 	// What libraries print would leave no room for what the runtime says when it ends the process.
@@ -87,7 +87,7 @@ func (p *Program[Q, R]) serve(memory string) {
 			return answer.Body, answer.Problem
 		},
 	}
-	for {
+	for send(message[R]{}); ; { // it is ready
 		send(p.perform(parent, (<-received).Value))
 	}
 }
@@ -126,8 +126,8 @@ const (
 	headroom, idleMemory, grown = 128 << 20, 24 << 20, 96 << 20
 	// maxOutput is how much a worker may send for one job.
 	maxOutput = 64 << 20
-	// exitUnusable and exitMemory are the statuses of workers that could not confine themselves, and that noticed by themselves that a job took too much memory.
-	exitUnusable, exitMemory = 70, 71
+	// exitMemory is the status of a worker that noticed by itself that its job took too much memory.
+	exitMemory = 71
 )
 
 // confine limits this process before it reads anything.

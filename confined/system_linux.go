@@ -15,7 +15,7 @@ import (
 )
 
 // executable is the own binary, also when its file has been replaced.
-func executable() (string, error) { return "/proc/self/exe", nil }
+func executable() string { return "/proc/self/exe" }
 
 // underRaceDetector: its shadow memory counts as memory of the process.
 var underRaceDetector bool

@@ -10,8 +10,11 @@ import (
 	"time"
 )
 
-// executable is the own binary.
-func executable() (string, error) { return os.Executable() }
+// executable is the own binary; without one no worker starts.
+func executable() string {
+	path, _ := os.Executable()
+	return path
+}
 
 // limitSystem ends a process that takes too much as soon as it notices that.
 func limitSystem(memory int64) error {

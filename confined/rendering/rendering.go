@@ -59,7 +59,7 @@ func (r *Renderer) Exports(ctx context.Context, env *render.Environment, values 
 // Validate is schema.Validator.Validate.
 func (r *Renderer) Validate(ctx context.Context, options schema.Options, raw []byte, value any) error {
 	env := &render.Environment{Blueprint: &model.Blueprint{LocalTypes: options.LocalTypes}, Files: options.Blueprint, Schemas: schema.New(options)}
-	return r.run(ctx, work{Operation: validate, Environment: env, Schema: raw, Value: value}, nil, nil)
+	return r.run(ctx, work{Operation: validate, Environment: env, Schema: raw, Value: value}, nil, new(any))
 }
 
 // Execute runs one template without files and capabilities.
@@ -84,9 +84,7 @@ func (r *Renderer) run(ctx context.Context, w work, previous render.State, out a
 	if err != nil {
 		return err
 	}
-	if out != nil {
-		err = kjson.UnmarshalCaseSensitivePreserveInts(response.Body, out)
-	}
+	err = kjson.UnmarshalCaseSensitivePreserveInts(response.Body, out)
 	if response.Failure != nil {
 		return response.Failure
 	}
@@ -161,7 +159,6 @@ type work struct {
 	Template     *templating.Input
 }
 
-// exported is the result of exports.
 type exported struct {
 	Values *render.ExportValues
 	Stored render.State
