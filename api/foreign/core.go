@@ -4,7 +4,6 @@
 package foreign
 
 import (
-	"context"
 	"encoding/json"
 	"regexp"
 
@@ -13,19 +12,8 @@ import (
 
 // CoreToJSON does the same as ToJSON for documents of the core schema of YAML 1.2, where yes, no, on, off, y and n are texts and not truth
 // values. The OCM tools read their documents like that.
-func CoreToJSON(text []byte) ([]byte, error) { return CoreToJSONContext(context.Background(), text) }
-
-// CoreToJSONContext is CoreToJSON for the owner of ctx, see OwnedBy. Where ctx ends while it waits the error is that of ctx.
-func CoreToJSONContext(ctx context.Context, text []byte) ([]byte, error) {
-	leave, err := enter(ctx, text)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	if _, err := Usual.afford(text, firstDocument); err != nil {
-		return nil, err
-	}
-	quoted, err := quoteWords(text)
+func CoreToJSON(text []byte) ([]byte, error) {
+	quoted, err := quoted(text)
 	if err != nil {
 		return nil, err
 	}
@@ -34,19 +22,19 @@ func CoreToJSONContext(ctx context.Context, text []byte) ([]byte, error) {
 
 // CoreUnmarshal does the same as Unmarshal for documents of the core schema of YAML 1.2.
 func CoreUnmarshal(text []byte, into any) error {
-	leave, err := enter(context.Background(), text)
+	quoted, err := quoted(text)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	return unmarshal(quoted, into)
+}
+
+// quoted returns a text for readers of YAML 1.1, within the limits of Usual.
+func quoted(text []byte) ([]byte, error) {
 	if _, err := Usual.afford(text, firstDocument); err != nil {
-		return err
+		return nil, err
 	}
-	quoted, err := quoteWords(text)
-	if err != nil {
-		return err
-	}
-	return unmarshal(quoted, into, leave)
+	return quoteWords(text)
 }
 
 // word finds, among others, all places where a text may have a plain scalar that is a truth value in YAML 1.1 and a text in YAML 1.2.

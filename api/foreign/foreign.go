@@ -12,7 +12,6 @@
 package foreign
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -51,16 +50,6 @@ func Afford(text []byte) error {
 
 // ToJSON does the same as the function, within these limits.
 func (l Limits) ToJSON(text []byte) ([]byte, error) {
-	return l.ToJSONContext(context.Background(), text)
-}
-
-// ToJSONContext is ToJSON for the owner of ctx, see OwnedBy. Where ctx ends while it waits the error is that of ctx.
-func (l Limits) ToJSONContext(ctx context.Context, text []byte) ([]byte, error) {
-	leave, err := enter(ctx, text)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
 	if _, err := l.afford(text, firstDocument); err != nil {
 		return nil, err
 	}
@@ -78,24 +67,14 @@ func toJSON(text []byte) ([]byte, error) {
 
 // Unmarshal does the same as the function, within these limits.
 func (l Limits) Unmarshal(text []byte, into any) error {
-	return l.UnmarshalContext(context.Background(), text, into)
-}
-
-// UnmarshalContext is Unmarshal for the owner of ctx, see OwnedBy. Where ctx ends while it waits the error is that of ctx.
-func (l Limits) UnmarshalContext(ctx context.Context, text []byte, into any) error {
-	leave, err := enter(ctx, text)
-	if err != nil {
-		return err
-	}
-	defer leave()
 	if _, err := l.afford(text, firstDocument); err != nil {
 		return err
 	}
-	return unmarshal(text, into, leave)
+	return unmarshal(text, into)
 }
 
-// unmarshal reads a text that is known to be within its limits. It calls leave before anything else may be read.
-func unmarshal(text []byte, into any, leave func()) error {
+// unmarshal reads a text that is known to be within its limits.
+func unmarshal(text []byte, into any) error {
 	if readsData(into) {
 		document, err := toJSON(text)
 		if err == nil {
@@ -107,11 +86,9 @@ func unmarshal(text []byte, into any, leave func()) error {
 		return decodeJSON(document, into)
 	}
 	problem := notYAML
-	// The library calls the option when the text is JSON already. A type that is read here may read YAML itself, which has to find the
-	// turn free.
+	// The library calls the option when the text is JSON already.
 	err := yaml.Unmarshal(text, into, func(decoder *json.Decoder) *json.Decoder {
 		problem = "cannot be read"
-		leave()
 		return decoder
 	})
 	if err != nil {

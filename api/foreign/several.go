@@ -3,27 +3,12 @@
 
 package foreign
 
-import "context"
-
 // Several reads documents that are kept in memory together. Each may have what Usual allows, and all that use aliases share that: many
 // small texts must not stand for what a single one may not. The zero value is ready; it is not for use by several goroutines.
 type Several struct {
-	// ctx has the owner; nil is without one.
-	ctx  context.Context
 	used Limits
 	// passed is what Afford was asked about.
 	passed Limits
-}
-
-// SeveralOf returns one for the owner of ctx, see OwnedBy. Where ctx ends while it waits the error is that of ctx.
-func SeveralOf(ctx context.Context) Several { return Several{ctx: ctx} }
-
-// enter waits for the turn of a text.
-func (s *Several) enter(text []byte) (leave func(), err error) {
-	if s.ctx == nil {
-		return enter(context.Background(), text)
-	}
-	return enter(s.ctx, text)
 }
 
 // several are the limits of all texts that Afford is asked about together, aliases not written out.
@@ -43,11 +28,6 @@ func (s *Several) Afford(text []byte) error {
 
 // ToJSON does the same as the function.
 func (s *Several) ToJSON(text []byte) ([]byte, error) {
-	leave, err := s.enter(text)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
 	if err := s.charge(text, firstDocument); err != nil {
 		return nil, err
 	}
@@ -56,15 +36,10 @@ func (s *Several) ToJSON(text []byte) ([]byte, error) {
 
 // Unmarshal does the same as the function.
 func (s *Several) Unmarshal(text []byte, into any) error {
-	leave, err := s.enter(text)
-	if err != nil {
-		return err
-	}
-	defer leave()
 	if err := s.charge(text, firstDocument); err != nil {
 		return err
 	}
-	return unmarshal(text, into, leave)
+	return unmarshal(text, into)
 }
 
 func (s *Several) charge(text []byte, documents int) error {

@@ -5,7 +5,6 @@ package model
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -42,14 +41,11 @@ const typeMarker = "$type"
 // value is a file with that value as YAML. A map with the key $type (file, yaml, json, directory or symlink) stands for what it says,
 // with its value under the key value. A map named blueprint.yaml at the root is taken as the document itself. The result is read-only
 // and in memory. Errors name the path of the entry.
-func Inline(raw []byte) (fs.FS, error) { return InlineContext(context.Background(), raw) }
-
-// InlineContext is Inline for the owner of ctx, see foreign.OwnedBy. Where ctx ends while a large one waits, the error is that of ctx.
-func InlineContext(ctx context.Context, raw []byte) (fs.FS, error) {
+func Inline(raw []byte) (fs.FS, error) {
 	if len(raw) > maxInlineBytes {
 		return nil, fmt.Errorf("the blueprint in place is larger than %d bytes; put it into a source or an OCI artifact", maxInlineBytes)
 	}
-	root, err := decodeTree(ctx, raw)
+	root, err := decodeTree(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -61,8 +57,8 @@ func InlineContext(ctx context.Context, raw []byte) (fs.FS, error) {
 }
 
 // decodeTree reads the map with exact numbers.
-func decodeTree(ctx context.Context, raw []byte) (map[string]any, error) {
-	document, err := foreign.Usual.ToJSONContext(ctx, raw)
+func decodeTree(raw []byte) (map[string]any, error) {
+	document, err := foreign.ToJSON(raw)
 	if err != nil {
 		return nil, fmt.Errorf("the blueprint in place %w", err)
 	}

@@ -5,7 +5,6 @@ package model
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,22 +22,17 @@ const maxDocument = 1 << 20
 
 // Load reads blueprint.yaml at the root of files, applies the defaults and checks the rules. An error
 // names the line or the field, and what to do.
-func Load(files fs.FS) (*Blueprint, error) { return LoadContext(context.Background(), files) }
-
-// LoadContext is Load for the owner of ctx, see foreign.OwnedBy. Where ctx ends while a large one waits, the error is that of ctx.
-func LoadContext(ctx context.Context, files fs.FS) (*Blueprint, error) {
+func Load(files fs.FS) (*Blueprint, error) {
 	text, err := readDocument(files)
 	if err != nil {
 		return nil, err
 	}
-	return parse(ctx, text)
+	return Parse(text)
 }
 
 // Parse reads the text of a blueprint.yaml as Load does.
-func Parse(text []byte) (*Blueprint, error) { return parse(context.Background(), text) }
-
-func parse(ctx context.Context, text []byte) (*Blueprint, error) {
-	raw, err := foreign.Usual.ToJSONContext(ctx, text)
+func Parse(text []byte) (*Blueprint, error) {
+	raw, err := foreign.ToJSON(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s %w", FileName, err)
 	}

@@ -42,7 +42,7 @@ type exporter struct {
 func (e exporter) collect(ctx context.Context, s *scope) error {
 	exports := map[string]any{}
 	some := false
-	texts := exportTexts{Several: foreign.SeveralOf(foreign.OwnedBy(ctx, s.execution.Namespace))}
+	texts := exportTexts{}
 	for name, item := range s.items {
 		value, err := e.read(ctx, item, &texts)
 		if err != nil {

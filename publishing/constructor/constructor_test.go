@@ -187,7 +187,7 @@ func TestConstructorsOfTheCLI(t *testing.T) {
 
 func descriptorOfTheCLI(t *testing.T, c *Component) *component.Descriptor {
 	t.Helper()
-	collection, err := formats.Open(t.Context(), interop.Unpack(t, "formats/ctf"))
+	collection, err := formats.Open(interop.Unpack(t, "formats/ctf"))
 	require.NoError(t, err)
 	wanted, err := collection.Component(t.Context(), component.Key{Name: c.Name, Version: c.Version})
 	require.NoError(t, err)

@@ -167,7 +167,7 @@ func (r *Reader) only(name string) (string, error) {
 		return "", fmt.Errorf("component %s: name its version; the directory cannot be listed: %w", name, err)
 	}
 	defer func() { _ = root.Close() }()
-	collection, err := formats.Open(context.Background(), root.FS())
+	collection, err := formats.Open(root.FS())
 	if err != nil {
 		return "", err
 	}

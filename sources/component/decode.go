@@ -4,7 +4,6 @@
 package component
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,14 +17,11 @@ const MaxDescriptor = 8 << 20
 
 // Decode reads a component descriptor of schema v2 or ocm.software/v3alpha1, in YAML or JSON, and validates it. Errors name the fields
 // and the cure.
-func Decode(data []byte) (*Descriptor, error) { return DecodeContext(context.Background(), data) }
-
-// DecodeContext is Decode for the owner of ctx, see foreign.OwnedBy. Where ctx ends while a large descriptor waits, the error is that of ctx.
-func DecodeContext(ctx context.Context, data []byte) (*Descriptor, error) {
+func Decode(data []byte) (*Descriptor, error) {
 	if len(data) > MaxDescriptor {
 		return nil, fmt.Errorf("the component descriptor has more than %d bytes; split the component", MaxDescriptor)
 	}
-	document, err := decodeJSON(ctx, data)
+	document, err := decodeJSON(data)
 	if err != nil {
 		return nil, fmt.Errorf("the component descriptor is unreadable: %w", err)
 	}
@@ -137,7 +133,7 @@ func (o object) provider() Provider {
 	if !strings.HasPrefix(text, "{") {
 		return Provider{Name: text}
 	}
-	fields, err := decodeJSON(context.Background(), []byte(text))
+	fields, err := decodeJSON([]byte(text))
 	if _, isObject := fields.(map[string]any); err != nil || !isObject {
 		return Provider{Name: text}
 	}

@@ -28,7 +28,7 @@ import (
 // opened opens a CTF or archive that the OCM CLI wrote.
 func opened(t testing.TB, name string) formats.Collection {
 	t.Helper()
-	collection, err := formats.Open(t.Context(), interop.Unpack(t, name))
+	collection, err := formats.Open(interop.Unpack(t, name))
 	require.NoError(t, err)
 	return collection
 }

@@ -4,7 +4,6 @@
 package component
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,7 +43,7 @@ func ParseReference(reference any) (RelativeReference, error) {
 		if strings.HasPrefix(r, uriScheme) {
 			return parseURI(r)
 		}
-		document, err := decodeJSON(context.Background(), []byte(r))
+		document, err := decodeJSON([]byte(r))
 		if err != nil {
 			return RelativeReference{}, fmt.Errorf("resource reference is neither a cd:// URI nor an object: %w", err)
 		}
@@ -61,7 +60,7 @@ func copyTree(value any) any {
 	if err != nil {
 		return nil
 	}
-	out, _ := decodeJSON(context.Background(), raw)
+	out, _ := decodeJSON(raw)
 	return out
 }
 

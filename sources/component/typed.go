@@ -28,7 +28,7 @@ type Typed struct {
 func ParseTyped(text []byte) (Typed, error) { return parseTyped(context.Background(), text) }
 
 func parseTyped(ctx context.Context, text []byte) (Typed, error) {
-	document, err := decodeJSON(ctx, text)
+	document, err := decodeJSON(text)
 	if err != nil {
 		return Typed{}, err
 	}
@@ -147,8 +147,8 @@ func fold(fields map[string]any, name string) any {
 }
 
 // decodeJSON reads YAML or JSON with exact numbers.
-func decodeJSON(ctx context.Context, text []byte) (any, error) {
-	document, err := foreign.CoreToJSONContext(ctx, text)
+func decodeJSON(text []byte) (any, error) {
+	document, err := foreign.CoreToJSON(text)
 	if err != nil {
 		return nil, fmt.Errorf("the document %w", err)
 	}

@@ -176,7 +176,7 @@ func (r *Repositories) chartEntry(ctx context.Context, base string, a component.
 	var index struct {
 		Entries map[string][]chartEntry `json:"entries"`
 	}
-	err = foreign.Index.UnmarshalContext(ctx, raw, &index)
+	err = foreign.Index.Unmarshal(raw, &index)
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("index of the Helm repository: %w", context.Cause(ctx))
 	}

@@ -74,7 +74,7 @@ func (s *Session) stream(ctx context.Context, d *component.Descriptor, resource 
 	if err != nil {
 		return nil, err
 	}
-	return s.contents.access(s.own(ctx), v, resource, resource.Access)
+	return s.contents.access(ctx, v, resource, resource.Access)
 }
 
 func (s *Session) content(ctx context.Context, d *component.Descriptor, resource *component.Resource) (*Blob, error) {

@@ -123,7 +123,7 @@ func (b fileBlobs) blob(ctx context.Context, reference string) (*stream, error) 
 }
 
 // local opens a directory or tar below LocalRoot.
-func (f *finder) local(ctx context.Context, t component.Typed, written string, open func(context.Context, fs.FS) (formats.Collection, error)) (origin, error) {
+func (f *finder) local(ctx context.Context, t component.Typed, written string, open func(fs.FS) (formats.Collection, error)) (origin, error) {
 	name := fmt.Sprintf("repository %s %q", t.Type, written)
 	if f.r.options.LocalRoot == "" {
 		return nil, stalled(name, "repositories in files of the controller are not enabled", "publish the component to a registry, or use fluxSource; the operator may name a directory for them")
@@ -153,7 +153,7 @@ func (f *finder) local(ctx context.Context, t component.Typed, written string, o
 	if err != nil {
 		return nil, err
 	}
-	repository, err := open(ctx, content)
+	repository, err := open(content)
 	if err != nil {
 		return nil, refusedIn(ctx, name, err)
 	}
@@ -180,12 +180,12 @@ func copyOf(tree fs.FS, name string) func(context.Context, io.Writer) error {
 // blobsDirectory is where a repository of type local keeps its blobs.
 const blobsDirectory = "blobs"
 
-func openDirectory(ctx context.Context, files fs.FS) (formats.Collection, error) {
+func openDirectory(files fs.FS) (formats.Collection, error) {
 	blobs, err := fs.Sub(files, blobsDirectory)
 	if err != nil {
 		return nil, err
 	}
-	return formats.OpenDirectory(ctx, files, blobs)
+	return formats.OpenDirectory(files, blobs)
 }
 
 // openInline opens a repository that is written into a specification.
@@ -206,7 +206,7 @@ func (f *finder) openInline(ctx context.Context, t component.Typed, spec compone
 	if err != nil {
 		return nil, refusedIn(ctx, name+": blobFs", err)
 	}
-	repository, err := formats.OpenDirectory(ctx, descriptors, blobs)
+	repository, err := formats.OpenDirectory(descriptors, blobs)
 	if err != nil {
 		return nil, refusedIn(ctx, name, err)
 	}
@@ -220,7 +220,7 @@ func inlineDirectory(ctx context.Context, raw []byte, dir string) (fs.FS, error)
 	if len(raw) == 0 {
 		raw = []byte("{}")
 	}
-	all, err := model.InlineContext(ctx, raw)
+	all, err := model.Inline(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +245,7 @@ func (f *finder) git(ctx context.Context, t component.Typed, spec component.GitR
 	if err != nil {
 		return nil, err
 	}
-	repository, err := formats.Open(ctx, tree.FS())
+	repository, err := formats.Open(tree.FS())
 	if err != nil {
 		return nil, refusedIn(ctx, name, err)
 	}

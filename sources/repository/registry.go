@@ -178,7 +178,7 @@ func (o *registryOrigin) descriptor(ctx context.Context, b *manifestBlobs) (*com
 			return nil, err
 		}
 		defer func() { _ = content.Close() }()
-		d, err := formats.DecodeLayer(ctx, content)
+		d, err := formats.DecodeLayer(content)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}

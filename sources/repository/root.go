@@ -26,7 +26,7 @@ type Root struct {
 // Root finds the component version that a spec.componentDescriptor names: by reference, written inline, or in a Flux source.
 // Errors have a fault.Kind.
 func (s *Session) Root(ctx context.Context, definition v1alpha1.ComponentDescriptorDefinition) (*Root, error) {
-	root, err := s.root(s.own(ctx), definition)
+	root, err := s.root(ctx, definition)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (s *Scope) defaultRepository() (component.Typed, error) {
 // inline takes a descriptor that is written in the Installation. Its blobs and its other references are looked for in its
 // own effective repository, or else in that of the Context.
 func (s *Session) inline(ctx context.Context, definition v1alpha1.ComponentDescriptorDefinition) (*Root, error) {
-	d, err := component.DecodeContext(ctx, definition.Inline.RawMessage)
+	d, err := component.Decode(definition.Inline.RawMessage)
 	if err != nil {
 		return nil, refusedIn(ctx, "componentDescriptor.inline", err)
 	}

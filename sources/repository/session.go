@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
@@ -70,17 +69,12 @@ func (s *Session) Weight() int64 { return sessionWeight + s.held.inMemory() }
 func (s *Session) Closure(ctx context.Context, root *component.Descriptor) (*component.Closed, error) {
 	defer s.overwrites.Forget() // sessions are kept, and closures are made once
 	resolver := s.overwrites.Wrap(s.known.start(), component.ResolverFunc(s.resolve))
-	closed, err := component.Closure(s.own(ctx), root, resolver, component.Limits{Partial: s.scope.Partial})
+	closed, err := component.Closure(ctx, root, resolver, component.Limits{Partial: s.scope.Partial})
 	var found *lookupError
 	if err == nil || errors.As(err, &found) || ctx.Err() != nil {
 		return closed, err
 	}
 	return nil, refused("component "+root.Key().String(), err)
-}
-
-// own returns a context for reading the documents of the namespace.
-func (s *Session) own(ctx context.Context) context.Context {
-	return foreign.OwnedBy(ctx, s.scope.Namespace)
 }
 
 // lookupError marks errors of resolve among those of the closure, which only a person can end.

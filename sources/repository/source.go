@@ -80,7 +80,7 @@ func (o *fluxOrigin) readFile(ctx context.Context, artifact fetch.Artifact, notT
 	if err != nil {
 		return err
 	}
-	d, err := component.DecodeContext(ctx, raw)
+	d, err := component.Decode(raw)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -107,7 +107,7 @@ func (o *fluxOrigin) readTree(ctx context.Context, tree fs.FS, at string) error 
 	if _, err := fs.Stat(sub, blobsDirectory); errors.Is(err, fs.ErrNotExist) {
 		return o.readDescriptor(ctx, sub, formats.DescriptorFile)
 	}
-	repository, err := formats.Open(ctx, sub)
+	repository, err := formats.Open(sub)
 	if err != nil {
 		return refusedIn(ctx, o.name, err)
 	}
@@ -130,7 +130,7 @@ func (o *fluxOrigin) readDescriptor(ctx context.Context, tree fs.FS, name string
 		return lacking(o.name, "its artifact holds no "+name,
 			"publish a component descriptor, a component archive or a CTF, and name it with path if it is not at the root")
 	}
-	d, err := component.DecodeContext(ctx, raw)
+	d, err := component.Decode(raw)
 	if err != nil {
 		return refusedIn(ctx, fmt.Sprintf("%s: %s", o.name, name), err)
 	}

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/schema"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
@@ -31,7 +30,7 @@ type Blueprint struct {
 
 // load reads a blueprint for a namespace. It waits for its turn with a large one as long as that takes: what it finds is kept for other jobs, too.
 func load(namespace string, files fs.FS, digest string) *Blueprint {
-	document, err := model.LoadContext(foreign.OwnedBy(context.Background(), namespace), files)
+	document, err := model.Load(files)
 	blueprint := &Blueprint{digest: digest, files: files, Document: document, problem: err}
 	if err == nil {
 		blueprint.schemas = schema.New(schema.Options{LocalTypes: document.LocalTypes, Blueprint: files})
@@ -125,7 +124,7 @@ func (c *blueprintCache) inline(namespace string, raw []byte, folder string) *Bl
 	if cached, ok := c.entries().Get(key); ok {
 		return cached
 	}
-	files, err := model.InlineContext(foreign.OwnedBy(context.Background(), namespace), raw)
+	files, err := model.Inline(raw)
 	if err == nil && folder != "" {
 		if files, err = model.Folder(files, folder); err == nil {
 			files, digest, err = model.Snapshot(files) // without the files beside it

@@ -17,7 +17,6 @@ import (
 
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
-	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/deployers/components"
@@ -173,7 +172,7 @@ func (r *search) blueprint(ctx context.Context, session *repository.Session, roo
 	definition := r.config.Blueprint
 	switch {
 	case definition.Inline != nil:
-		files, err := model.InlineContext(foreign.OwnedBy(ctx, r.item.DeployItem.Namespace), definition.Inline.Filesystem.RawMessage)
+		files, err := model.Inline(definition.Inline.Filesystem.RawMessage)
 		if ctx.Err() != nil {
 			return nil, nil, context.Cause(ctx)
 		}

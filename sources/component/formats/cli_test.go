@@ -26,7 +26,7 @@ func TestFormatsOfTheCLI(t *testing.T) {
 		"ctf": 5, "ctf.tar": 5, "ctf.tgz": 5, "ctf-v3alpha1.tgz": 3, "archive": 1, "archive.tar": 1, "archive.tgz": 1, "archive-compat": 1,
 		"ctf-accesses.tgz": 2, "ctf-accesses-by-value.tgz": 1, "ctf-statics.tgz": 1,
 	} {
-		collection, err := formats.Open(t.Context(), interop.Unpack(t, "formats/"+name))
+		collection, err := formats.Open(interop.Unpack(t, "formats/"+name))
 		require.NoError(t, err)
 		assert.Len(t, collection.Keys(), versions, name)
 		for _, key := range collection.Keys() {
@@ -73,7 +73,7 @@ func TestS4BlobsInPartsAreRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			out := files{}
 			require.NoError(t, write(out))
-			repository, err := formats.Open(t.Context(), fstest.MapFS(out))
+			repository, err := formats.Open(fstest.MapFS(out))
 			require.NoError(t, err)
 			for reference, want := range map[string]string{
 				first + "," + second: "first second", second + "," + first + "," + second: " secondfirst second",
@@ -97,7 +97,7 @@ func TestS4PartsAreChecked(t *testing.T) {
 	require.NoError(t, formats.WriteCTF(out, []formats.Version{v}, component.SchemaV2))
 	first := string(v.Blobs[0].Digest)
 	out["blobs/"+strings.Replace(first, ":", ".", 1)].Data = []byte("other")
-	repository, err := formats.Open(t.Context(), fstest.MapFS(out))
+	repository, err := formats.Open(fstest.MapFS(out))
 	require.NoError(t, err)
 	blob, _, err := repository.Blob(t.Context(), v.Descriptor, first+","+first)
 	require.NoError(t, err)

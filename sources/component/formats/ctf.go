@@ -137,7 +137,7 @@ func (c *ctf) Component(ctx context.Context, key component.Key) (*component.Desc
 	if err != nil {
 		return nil, fmt.Errorf("component %s: %w", key, err)
 	}
-	d, err := DecodeLayer(ctx, bytes.NewReader(raw))
+	d, err := DecodeLayer(bytes.NewReader(raw))
 	if err != nil {
 		return nil, fmt.Errorf("component %s: %w", key, err)
 	}

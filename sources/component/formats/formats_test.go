@@ -77,7 +77,7 @@ func TestArchivesGiveBackWhatWasWritten(t *testing.T) {
 			t.Run(form+" "+schema, func(t *testing.T) {
 				v, out := withBlob(t, "a", "hello"), files{}
 				require.NoError(t, write(out, v))
-				repository, err := formats.Open(t.Context(), fstest.MapFS(out))
+				repository, err := formats.Open(fstest.MapFS(out))
 				require.NoError(t, err)
 				assert.Equal(t, []component.Key{v.Descriptor.Key()}, repository.Keys())
 				d, err := repository.Component(t.Context(), v.Descriptor.Key())
@@ -145,7 +145,7 @@ component:
 		formats.DescriptorFile: {Data: []byte(d)}, "blobs/file.txt": {Data: []byte("text")},
 		"blobs/tree/blueprint.yaml": {Data: []byte("kind: Blueprint")}, "blobs/tree/sub/x": {Data: []byte("1")}, "secret": {Data: []byte("no")},
 	}
-	repository, err := formats.OpenArchive(t.Context(), archive)
+	repository, err := formats.OpenArchive(archive)
 	require.NoError(t, err)
 	found, err := repository.Component(t.Context(), key("a"))
 	require.NoError(t, err)
@@ -178,7 +178,7 @@ func TestDamagedBlobsFailAtTheirEnd(t *testing.T) {
 	v, out := withBlob(t, "a", "hello"), files{}
 	require.NoError(t, formats.WriteArchive(out, v, component.SchemaV2))
 	out["blobs/"+strings.Replace(string(v.Blobs[0].Digest), ":", ".", 1)].Data = []byte("hallo")
-	repository, err := formats.Open(t.Context(), fstest.MapFS(out))
+	repository, err := formats.Open(fstest.MapFS(out))
 	require.NoError(t, err)
 	blob, _, err := repository.Blob(t.Context(), v.Descriptor, string(v.Blobs[0].Digest))
 	require.NoError(t, err)
@@ -187,10 +187,10 @@ func TestDamagedBlobsFailAtTheirEnd(t *testing.T) {
 }
 
 func TestOpenTellsWhatIsMissing(t *testing.T) {
-	_, err := formats.Open(t.Context(), fstest.MapFS{"a": {}})
+	_, err := formats.Open(fstest.MapFS{"a": {}})
 	assert.ErrorIs(t, err, component.ErrNotFound)
 	assert.ErrorContains(t, err, "neither component-descriptor.yaml (component archive) nor artifact-index.json (CTF)")
-	_, err = formats.OpenArchive(t.Context(), fstest.MapFS{})
+	_, err = formats.OpenArchive(fstest.MapFS{})
 	assert.ErrorContains(t, err, "file component-descriptor.yaml is missing")
 	_, err = formats.OpenCTF(fstest.MapFS{})
 	assert.ErrorContains(t, err, "file artifact-index.json is missing")
@@ -204,7 +204,7 @@ func TestOpenDirectory(t *testing.T) {
 	directory := fstest.MapFS{"root.yaml": descriptorFile("root"), "other.json": descriptorFile("other"), "blobs/x": {Data: []byte("y")}}
 	for name, blobs := range map[string]fs.FS{"blobs beside": nil, "blobs elsewhere": fstest.MapFS{"x": {Data: []byte("y")}}} {
 		t.Run(name, func(t *testing.T) {
-			repository, err := formats.OpenDirectory(t.Context(), directory, blobs)
+			repository, err := formats.OpenDirectory(directory, blobs)
 			require.NoError(t, err)
 			assert.Equal(t, []component.Key{key("other"), key("root")}, repository.Keys())
 			d, err := repository.Component(t.Context(), key("root"))
@@ -216,9 +216,9 @@ func TestOpenDirectory(t *testing.T) {
 }
 
 func TestOpenDirectoryNamesTheWrongFile(t *testing.T) {
-	_, err := formats.OpenDirectory(t.Context(), fstest.MapFS{"a.yaml": descriptorFile("a"), "b.yaml": {Data: []byte("x: y")}}, nil)
+	_, err := formats.OpenDirectory(fstest.MapFS{"a.yaml": descriptorFile("a"), "b.yaml": {Data: []byte("x: y")}}, nil)
 	assert.ErrorContains(t, err, "file b.yaml: the component descriptor is wrong")
-	_, err = formats.OpenDirectory(t.Context(), fstest.MapFS{"a.yaml": descriptorFile("a"), "b.yaml": descriptorFile("a")}, nil)
+	_, err = formats.OpenDirectory(fstest.MapFS{"a.yaml": descriptorFile("a"), "b.yaml": descriptorFile("a")}, nil)
 	assert.ErrorContains(t, err, "file b.yaml describes component example.com/a:1.0.0 for the second time")
 }
 
@@ -233,7 +233,7 @@ func TestOpenCTFRefuses(t *testing.T) {
 		assert.ErrorContains(t, err, want)
 	}
 	older := `{"schemaVersion": 1, "artefacts": [{"repository": "component-descriptors/example.com/a", "tag": "1.0.0", "digest": "` + d + `"}, {"repository": "charts/x", "tag": "1", "digest": "` + d + `"}]}`
-	repository, err := formats.Open(t.Context(), fstest.MapFS{"artefact-index.json": {Data: []byte(older)}})
+	repository, err := formats.Open(fstest.MapFS{"artefact-index.json": {Data: []byte(older)}})
 	require.NoError(t, err)
 	assert.Equal(t, []component.Key{key("a")}, repository.Keys())
 	_, err = repository.Component(t.Context(), key("a"))
@@ -352,7 +352,7 @@ func TestDecodeLayer(t *testing.T) {
 		"gzip": zipped(t, text), "tar in gzip": zipped(t, tarWith(t, formats.DescriptorFile, text)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, err := formats.DecodeLayer(t.Context(), bytes.NewReader(raw))
+			d, err := formats.DecodeLayer(bytes.NewReader(raw))
 			require.NoError(t, err)
 			assert.Equal(t, key("a"), d.Key())
 		})
@@ -366,7 +366,7 @@ func TestDecodeLayerRefuses(t *testing.T) {
 		"split the component":        zipped(t, bytes.Repeat([]byte("#"), 3*component.MaxDescriptor)),
 		"neither meta.schemaVersion": []byte("a: b"),
 	} {
-		_, err := formats.DecodeLayer(t.Context(), bytes.NewReader(raw))
+		_, err := formats.DecodeLayer(bytes.NewReader(raw))
 		assert.ErrorContains(t, err, want)
 	}
 }
@@ -377,7 +377,7 @@ func TestADirectoryCountsWhatItsDescriptorsTakeDecoded(t *testing.T) {
 		files[fmt.Sprintf("%d.yaml", i)] = &fstest.MapFile{Data: fmt.Appendf(nil, "meta: {schemaVersion: v2}\ncomponent: {name: example.com/c%d, version: 1.0.0, labels: [{name: l, value: [%s1]}]}",
 			i, strings.Repeat("{a: 1},", 75_000))}
 	}
-	_, err := formats.OpenDirectory(t.Context(), files, nil)
+	_, err := formats.OpenDirectory(files, nil)
 	require.ErrorContains(t, err, "take more than 67108864 bytes of memory; divide it")
 }
 

@@ -7,7 +7,6 @@ import (
 	"archive/tar"
 	"bufio"
 	"compress/gzip"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -28,13 +27,13 @@ const (
 )
 
 // DecodeLayer reads the component descriptor out of a descriptor layer: a tar, with or without gzip, or the document itself. The
-// content decides, not the media type. It reads at most MaxDescriptor bytes of the document. For ctx see component.DecodeContext.
-func DecodeLayer(ctx context.Context, layer io.Reader) (*component.Descriptor, error) {
+// content decides, not the media type. It reads at most MaxDescriptor bytes of the document.
+func DecodeLayer(layer io.Reader) (*component.Descriptor, error) {
 	raw, err := descriptorBytes(bufio.NewReaderSize(layer, tarBlock))
 	if err != nil {
 		return nil, fmt.Errorf("the layer with the component descriptor is unreadable: %w", err)
 	}
-	return component.DecodeContext(ctx, raw)
+	return component.Decode(raw)
 }
 
 func descriptorBytes(r *bufio.Reader) ([]byte, error) {

@@ -33,22 +33,22 @@ type Collection interface {
 	Keys() []component.Key
 }
 
-// Open finds out by its files whether a directory is a CTF or a component archive, and opens it. For ctx see component.DecodeContext.
-func Open(ctx context.Context, files fs.FS) (Collection, error) {
+// Open finds out by its files whether a directory is a CTF or a component archive, and opens it.
+func Open(files fs.FS) (Collection, error) {
 	for _, name := range indexFiles {
 		if _, err := fs.Stat(files, name); err == nil {
 			return OpenCTF(files)
 		}
 	}
 	if _, err := fs.Stat(files, DescriptorFile); err == nil {
-		return OpenArchive(ctx, files)
+		return OpenArchive(files)
 	}
 	return nil, fmt.Errorf("there is neither %s (component archive) nor %s (CTF): %w", DescriptorFile, indexFiles[0], component.ErrNotFound)
 }
 
-// OpenArchive opens a component archive: component-descriptor.yaml and blobs/, which may be missing. For ctx see component.DecodeContext.
-func OpenArchive(ctx context.Context, files fs.FS) (Collection, error) {
-	d, err := readDescriptor(ctx, files, DescriptorFile)
+// OpenArchive opens a component archive: component-descriptor.yaml and blobs/, which may be missing.
+func OpenArchive(files fs.FS) (Collection, error) {
+	d, err := readDescriptor(files, DescriptorFile)
 	if err != nil {
 		return nil, err
 	}
@@ -63,9 +63,8 @@ const (
 )
 
 // OpenDirectory opens a directory in which every file is a component descriptor. Blobs are the files and directories of the second file
-// system; nil means the directory blobs beside the descriptors. A directory is read as a tar. For ctx see
-// component.DecodeContext.
-func OpenDirectory(ctx context.Context, descriptors, blobs fs.FS) (Collection, error) {
+// system; nil means the directory blobs beside the descriptors. A directory is read as a tar.
+func OpenDirectory(descriptors, blobs fs.FS) (Collection, error) {
 	entries, err := fs.ReadDir(descriptors, ".")
 	if err != nil {
 		return nil, fmt.Errorf("the directory of component descriptors cannot be read: %w", err)
@@ -81,7 +80,7 @@ func OpenDirectory(ctx context.Context, descriptors, blobs fs.FS) (Collection, e
 		if entry.IsDir() {
 			continue
 		}
-		added, err := out.addFile(ctx, descriptors, entry.Name())
+		added, err := out.addFile(descriptors, entry.Name())
 		if err != nil {
 			return nil, err
 		}
@@ -107,8 +106,8 @@ type folder struct {
 	blobs    fs.FS
 }
 
-func (f *folder) addFile(ctx context.Context, files fs.FS, name string) (int64, error) {
-	d, err := readDescriptor(ctx, files, name)
+func (f *folder) addFile(files fs.FS, name string) (int64, error) {
+	d, err := readDescriptor(files, name)
 	if err != nil {
 		return 0, err
 	}
@@ -119,7 +118,7 @@ func (f *folder) addFile(ctx context.Context, files fs.FS, name string) (int64, 
 	return d.Weight(), nil
 }
 
-func readDescriptor(ctx context.Context, files fs.FS, name string) (*component.Descriptor, error) {
+func readDescriptor(files fs.FS, name string) (*component.Descriptor, error) {
 	raw, err := readFile(files, name, component.MaxDescriptor)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("file %s is missing: %w", name, component.ErrNotFound)
@@ -127,7 +126,7 @@ func readDescriptor(ctx context.Context, files fs.FS, name string) (*component.D
 	if err != nil {
 		return nil, fmt.Errorf("file %s cannot be read: %w", name, err)
 	}
-	d, err := component.DecodeContext(ctx, raw)
+	d, err := component.Decode(raw)
 	if err != nil {
 		return nil, fmt.Errorf("file %s: %w", name, err)
 	}

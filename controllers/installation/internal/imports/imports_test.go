@@ -4,7 +4,6 @@
 package imports
 
 import (
-	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,16 +133,6 @@ func TestDeploys(t *testing.T) {
 			assert.Equal(t, tc.want, own)
 		})
 	}
-}
-
-func TestAJobThatHasEndedBlamesNoImport(t *testing.T) {
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	read := foreign.SeveralOf(ended)
-	entries := map[string][]byte{"large": []byte("a: " + strings.Repeat("x", 300<<10))}
-	_, err := readEntries(entries, "large", "Secret", client.ObjectKey{Namespace: "ns", Name: "there"}, &read)
-	require.ErrorIs(t, err, context.Canceled)
-	assert.NotContains(t, err.Error(), "correct its content")
 }
 
 func TestASubinstallationNamesTheImportThatItLacks(t *testing.T) {

@@ -59,7 +59,7 @@ type imported struct {
 func newLive(ctx context.Context, reader client.Reader, inst *v1alpha1.Installation, held *data.Allowance) (*live, error) {
 	l := &live{
 		reader: reader, namespace: inst.Namespace, definitions: inst.Spec.Imports.Data, held: held,
-		users: map[place][]int{}, found: map[int]imported{}, read: foreign.SeveralOf(foreign.OwnedBy(ctx, inst.Namespace)),
+		users: map[place][]int{}, found: map[int]imported{},
 	}
 	for i := range l.definitions {
 		if at, _, ok := placeOf(&l.definitions[i]); ok {
