@@ -38,7 +38,7 @@ func (d *deployer) Delete(ctx context.Context, item *contract.Item) (contract.Ou
 	if err != nil || j == nil {
 		return contract.Outcome{Done: err == nil}, err
 	}
-	ctx, end := d.engine.Session(engine.OnWait(ctx, item.Waits), item.DeployItem.Namespace)
+	ctx, end := d.engine.Session(engine.OnWait(ctx, item.Waits))
 	defer end()
 	steps := deleteSteps
 	if j.item.Target == nil {

@@ -129,7 +129,7 @@ func (d *deployer) Ensure(ctx context.Context, item *contract.Item) (contract.Ou
 	if err != nil {
 		return contract.Outcome{Untouched: true}, err
 	}
-	ctx, end := d.engine.Session(engine.OnWait(ctx, item.Waits), item.DeployItem.Namespace)
+	ctx, end := d.engine.Session(engine.OnWait(ctx, item.Waits))
 	defer end()
 	if j.attempt.reached == nil {
 		steps := releaseSteps

@@ -68,7 +68,7 @@ func (d *deployer) FindDrift(ctx context.Context, item *contract.Item, search co
 	if err != nil {
 		return nil, err
 	}
-	ctx, end := d.engine.Session(engine.OnWait(ctx, item.Waits), item.DeployItem.Namespace)
+	ctx, end := d.engine.Session(engine.OnWait(ctx, item.Waits))
 	defer end()
 	options := apply.DriftOptions{DriftSearch: search, DefaultNamespace: j.config.Namespace}
 	if j.config.DriftDetection != nil {

@@ -17,7 +17,6 @@ import (
 	"k8s.io/utils/lru"
 
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
-	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
@@ -116,11 +115,6 @@ func (s *Store) from(a Artifact, d digest.Digest) origin {
 
 // OpenFile returns the bytes that a names, for an artifact that is one file such as a packaged chart, cached like Open.
 func (s *Store) OpenFile(ctx context.Context, a Artifact) ([]byte, error) {
-	return s.ReadFile(ctx, a, nil)
-}
-
-// ReadFile is OpenFile for who reserves room for the bytes before they are in memory. Errors of reserve are in the chain.
-func (s *Store) ReadFile(ctx context.Context, a Artifact, reserve memory.Reserve) ([]byte, error) {
 	d, err := a.parseDigest()
 	if err != nil {
 		return nil, err
@@ -130,7 +124,7 @@ func (s *Store) ReadFile(ctx context.Context, a Artifact, reserve memory.Reserve
 		return nil, err
 	}
 	defer s.cache.release(e)
-	content, err := readReserved(ctx, s.cache.content(e), reserve)
+	content, err := os.ReadFile(s.cache.content(e)) // #nosec G304 -- below the own directory
 	if err != nil {
 		return nil, fmt.Errorf("%s: read it from the cache: %w", a, err)
 	}
@@ -139,20 +133,6 @@ func (s *Store) ReadFile(ctx context.Context, a Artifact, reserve memory.Reserve
 		return nil, fmt.Errorf("%s: its cached copy was damaged and is removed; it is downloaded again at the next try", a)
 	}
 	return content, nil
-}
-
-// readReserved reads a file once there is room for it.
-func readReserved(ctx context.Context, path string, reserve memory.Reserve) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if reserve != nil {
-		if err := reserve(ctx, info.Size()); err != nil {
-			return nil, err
-		}
-	}
-	return os.ReadFile(path) // #nosec G304 -- below the own directory
 }
 
 // obtain returns the held entry of what is ordered with its content in place.

@@ -6,7 +6,6 @@ package fetch
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -226,18 +225,6 @@ func TestOpenFile(t *testing.T) {
 		require.Equal(t, "chart", string(content))
 	}
 	require.EqualValues(t, 1, srv.requests.Load())
-}
-
-func TestAFileIsReadWhereThereIsRoom(t *testing.T) {
-	srv, s, full := newServer(t), newStore(t, nil), errors.New("full")
-	a := srv.offer([]byte("chart"))
-	var asked []int64
-	_, err := s.ReadFile(t.Context(), a, func(_ context.Context, bytes int64) error {
-		asked = append(asked, bytes)
-		return full
-	})
-	require.ErrorIs(t, err, full)
-	require.Equal(t, []int64{5}, asked)
 }
 
 func TestOpenFileNoticesADamagedCopy(t *testing.T) {

@@ -141,11 +141,8 @@ func (f *Finder) fromAccess(ctx context.Context, item *contract.Item, field stri
 		return chart, nil
 	}
 	defer found.Content.Close()
-	if cached, err := f.cached(ctx, item, field, found.Content.Digest.String()); cached != nil || err != nil {
-		return cached, err
-	}
-	if err := f.reserve(field)(ctx, min(found.Content.Size, maxArchive)); err != nil {
-		return nil, err
+	if cached := f.engine.Cached(found.Content.Digest.String()); cached != nil {
+		return cached, nil
 	}
 	archive, err := found.Content.ReadAll(maxArchive)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -18,7 +19,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 	"github.com/flux-landscaper/flux-landscaper/sources/keysize"
-	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
 const (
@@ -41,8 +41,6 @@ type download struct {
 	// caData are more certificate authorities to trust, as PEM or base64 of it.
 	caData string
 	limit  int64
-	// reserve waits for room in memory for the body; it may be nil.
-	reserve memory.Reserve
 }
 
 // validator identifies the state of what a URL offers, as the server names it; it is empty where the server names none.
@@ -101,7 +99,7 @@ func (d *downloader) ask(ctx context.Context, what download) (answer, error) {
 	case response.StatusCode != http.StatusOK:
 		return answer{}, refused(what, response)
 	}
-	body, err := readLimited(ctx, what, response)
+	body, err := readLimited(what, response)
 	return answer{body: body, validator: validatorIn(response.Header)}, err
 }
 
@@ -163,25 +161,10 @@ func certificatePool(data string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// letGo gives back the room of a body that is not needed any more.
-func (what download) letGo(ctx context.Context) {
-	if what.reserve != nil {
-		_ = what.reserve(ctx, 0) // nobody waits with that
-	}
-}
-
-// readLimited returns the body, once there is room for it.
-func readLimited(ctx context.Context, what download, response *http.Response) ([]byte, error) {
-	var full error
-	content, err := memory.ReadAll(ctx, response.Body, response.ContentLength, what.limit, func(ctx context.Context, bytes int64) error {
-		if what.reserve != nil {
-			full = what.reserve(ctx, bytes)
-		}
-		return full
-	})
+// readLimited returns the body.
+func readLimited(what download, response *http.Response) ([]byte, error) {
+	content, err := io.ReadAll(io.LimitReader(response.Body, what.limit+1))
 	switch {
-	case full != nil:
-		return nil, full
 	case err != nil:
 		return nil, unreachable(what, err)
 	case int64(len(content)) > what.limit:

@@ -22,7 +22,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
-	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
@@ -97,21 +96,8 @@ func badChart(field string, err error) error {
 		return kit.Stall("GetChart", "InvalidChart", "%s: %w; publish a valid chart", field, err)
 	case errors.Is(err, rendering.ErrNotRun):
 		return kit.Again("GetChart", "RenderProcessEnded", "%s: %w", field, err)
-	case errors.Is(err, engine.ErrChartsBusy):
-		return kit.Again("GetChart", "ChartsBusy", "%s: %w", field, err)
 	}
 	return err
-}
-
-// cached returns a chart that is in memory, nil if it is not; field is where it comes from.
-func (f *Finder) cached(ctx context.Context, item *contract.Item, field, digest string) (*engine.Chart, error) {
-	chart, err := f.engine.Cached(ctx, item.DeployItem.Namespace, digest)
-	return chart, badChart(field, err)
-}
-
-// reserve returns what waits for room in memory for what is read; field is where it comes from.
-func (f *Finder) reserve(field string) memory.Reserve {
-	return func(ctx context.Context, bytes int64) error { return badChart(field, f.engine.Reserve(ctx, bytes)) }
 }
 
 func (f *Finder) fromArchive(ctx context.Context, item *contract.Item, archive *helmv1alpha1.ArchiveAccess) (*engine.Chart, error) {
@@ -123,7 +109,7 @@ func (f *Finder) fromArchive(ctx context.Context, item *contract.Item, archive *
 		return f.load(ctx, item, "chart.archive.raw", content)
 	}
 	const field = "chart.archive.remote.url"
-	content, err := f.downloader.get(ctx, download{field: field, url: archive.Remote.URL, limit: maxArchive, reserve: f.reserve(field)})
+	content, err := f.downloader.get(ctx, download{field: field, url: archive.Remote.URL, limit: maxArchive})
 	if err != nil {
 		return nil, err
 	}
@@ -163,15 +149,8 @@ func (f *Finder) fromArtifact(ctx context.Context, item *contract.Item, source f
 
 // fromFile returns the chart in an artifact that is a packed chart.
 func (f *Finder) fromFile(ctx context.Context, item *contract.Item, artifact fetch.Artifact, field string) (*engine.Chart, error) {
-	var full error
-	content, err := f.access.Artifacts.ReadFile(ctx, artifact, func(ctx context.Context, bytes int64) error {
-		full = f.reserve(field)(ctx, bytes)
-		return full
-	})
-	switch {
-	case full != nil:
-		return nil, full
-	case err != nil:
+	content, err := f.access.Artifacts.OpenFile(ctx, artifact)
+	if err != nil {
 		return nil, artifactProblem(err)
 	}
 	return f.load(ctx, item, field, content)

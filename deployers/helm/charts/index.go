@@ -68,7 +68,6 @@ func (f *Finder) index(ctx context.Context, owner string, what download, base st
 	if err != nil {
 		return nil, err
 	}
-	defer what.letGo(ctx)
 	index, err := f.read.Load(ctx, owner, found.body)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

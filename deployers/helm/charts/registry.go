@@ -49,9 +49,6 @@ func (f *Finder) pull(ctx context.Context, item *contract.Item, field, ref strin
 	if want != "" && layer.Digest != want {
 		return nil, mismatch(field, layer.Digest.String(), want)
 	}
-	if err := f.reserve(field+" "+ref)(ctx, min(layer.Size, maxArchive)); err != nil {
-		return nil, err
-	}
 	// Also where the chart is known: only who gives it away has it.
 	blob, err := manifest.Blob(ctx, layer.Digest, maxArchive)
 	if err != nil {

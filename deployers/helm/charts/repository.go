@@ -136,8 +136,8 @@ func (f *Finder) fromEntry(ctx context.Context, item *contract.Item, auths []rep
 	}
 	key := seen{sha256.Sum256([]byte(location)), sha256.Sum256([]byte(digest)), sha256.Sum256([]byte(what.authorization))}
 	if _, ok := f.seen.Get(key); ok {
-		if cached, err := f.cached(ctx, item, repositoryField, digest); cached != nil || err != nil {
-			return cached, err
+		if cached := f.engine.Cached(digest); cached != nil {
+			return cached, nil
 		}
 	}
 	archive, err := f.downloader.get(ctx, what)
@@ -195,7 +195,7 @@ func repositoryAuths(c *contract.Context) ([]repositoryAuth, error) {
 
 // authorized returns a download from a repository with the credentials that belong to the URL.
 func (f *Finder) authorized(ctx context.Context, item *contract.Item, auths []repositoryAuth, location string, limit int64) (download, error) {
-	what := download{field: repositoryField, url: location, limit: limit, reserve: f.reserve(repositoryField)}
+	what := download{field: repositoryField, url: location, limit: limit}
 	if auth := longestPrefix(auths, location); auth != nil {
 		header, err := f.authHeader(ctx, item.DeployItem.Namespace, auth)
 		if err != nil {

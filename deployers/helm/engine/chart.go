@@ -44,8 +44,8 @@ type Chart struct {
 func (e *Engine) Load(ctx context.Context, owner string, archive []byte) (*Chart, error) {
 	sum := sha256.Sum256(archive)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
-	if cached, err := e.Cached(ctx, owner, digest); cached != nil || err != nil {
-		return cached, err
+	if cached := e.Cached(digest); cached != nil {
+		return cached, nil
 	}
 	if err := e.Reserve(ctx, int64(len(archive))); err != nil {
 		return nil, err
@@ -53,50 +53,23 @@ func (e *Engine) Load(ctx context.Context, owner string, archive []byte) (*Chart
 	return e.keep(ctx, owner, rendering.PackedChart{Archive: archive}, digest, digest)
 }
 
-// Cached returns the chart whose archive has the digest "sha256:<hex>", nil if it is not in memory. It waits for room for it, see Session. Whoever asks must
-// have shown that the tenant may read the chart.
-func (e *Engine) Cached(ctx context.Context, owner, digest string) (*Chart, error) {
-	s := sessionOf(ctx)
-	if s == nil {
-		cached, _ := e.charts.Get(digest)
-		return cached, nil
-	}
-	if used := e.inUse.join(s, digest); used != nil {
-		return used, nil
-	}
-	size, ok := e.sizeOf(owner, digest)
-	if !ok {
-		return nil, nil
-	}
-	if err := e.Reserve(ctx, size); err != nil {
-		return nil, err
-	}
-	cached, ok := e.charts.Get(digest)
-	if !ok {
-		return nil, nil // the cache has let it go meanwhile
-	}
-	return e.inUse.share(s, digest, cached), nil
-}
-
-// sizeOf returns what a cached chart takes, without holding it: what the cache lets go while a call waits for room is to be gone.
-func (e *Engine) sizeOf(owner, digest string) (int64, bool) {
-	cached, ok := e.charts.Get(digest)
-	if !ok {
-		return 0, false
-	}
-	return int64(cached.packed.Size()), true
+// Cached returns the chart whose archive has the digest "sha256:<hex>", nil if it is not in memory. Whoever asks must have shown that the tenant may read
+// the chart.
+func (e *Engine) Cached(digest string) *Chart {
+	cached, _ := e.charts.Get(digest)
+	return cached
 }
 
 // LoadDirectory returns the chart that a directory holds; a .helmignore file is respected. The key identifies the content: what is cached under
 // it is not read again. The digest of the chart is that of its own files, whatever lies beside them. The error wraps ErrChart where the chart is at
 // fault.
 func (e *Engine) LoadDirectory(ctx context.Context, owner string, files fs.FS, key string) (*Chart, error) {
-	if cached, err := e.Cached(ctx, owner, key); cached != nil || err != nil {
-		return cached, err
+	if cached := e.Cached(key); cached != nil {
+		return cached, nil
 	}
 	found, err := e.readDirectory(ctx, files)
-	if errors.Is(err, ErrNoRoom) {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", rendering.ErrChart, err)
@@ -116,9 +89,6 @@ func digestOf(files []rendering.PackedFile) string {
 }
 
 func (e *Engine) keep(ctx context.Context, owner string, packed rendering.PackedChart, key, digest string) (*Chart, error) {
-	if e.options.Unread {
-		return e.remember(ctx, owner, key, &Chart{Digest: digest, packed: packed}), nil
-	}
 	found, err := rendering.Do(ctx, e.children, owner, rendering.Task{Verb: rendering.TaskLoad, Chart: packed}, nil)
 	if errors.Is(err, rendering.ErrUnaffordable) {
 		return nil, fmt.Errorf("%w: %w", rendering.ErrChart, err)
@@ -126,18 +96,15 @@ func (e *Engine) keep(ctx context.Context, owner string, packed rendering.Packed
 	if err != nil {
 		return nil, err
 	}
-	return e.remember(ctx, owner, key, &Chart{
+	return e.remember(key, &Chart{
 		Name: found.Name, Version: found.Version, Digest: digest, packed: packed,
 		dynamic: found.IsDynamic, hasDefinitions: found.HasDefinitions,
 	}), nil
 }
 
-// remember keeps a chart that was read, and returns it, or the same one of another call. One that is larger than the cache takes all of it.
-func (e *Engine) remember(ctx context.Context, owner, key string, chart *Chart) *Chart {
+// remember keeps a chart that was read, and returns it. One that is larger than the cache takes all of it.
+func (e *Engine) remember(key string, chart *Chart) *Chart {
 	e.charts.Put(key, chart, min(int64(chart.packed.Size()), largestKept))
-	if s := sessionOf(ctx); s != nil {
-		return e.inUse.share(s, key, chart)
-	}
 	return chart
 }
 
@@ -181,13 +148,10 @@ func (e *Engine) readDirectory(ctx context.Context, root fs.FS) ([]rendering.Pac
 		return nil, err
 	}
 	if err := e.Reserve(ctx, found.size); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoRoom, err)
+		return nil, err
 	}
 	return found.read()
 }
-
-// ErrNoRoom says that there is no room for the files of a chart.
-var ErrNoRoom = errors.New("there is no room for the files of the chart")
 
 // directory finds the files of a chart directory.
 type directory struct {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/semaphore"
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/kube"
@@ -60,8 +61,6 @@ type Options struct {
 	Driver string
 	// Children limit the child processes that work on charts; zero fields mean the defaults.
 	Children confined.Limits
-	// Unread keeps charts as they were found and looks into none.
-	Unread bool
 }
 
 // Engine runs Helm on clusters. It is safe for concurrent use.
@@ -71,7 +70,8 @@ type Engine struct {
 	charts   *memory.Cache[string, *Chart]
 	clusters *lru.Cache[string, *clusterState]
 	locks    *locks
-	inUse    *chartsInUse
+	// large has a slot for each call that has something large in memory.
+	large *semaphore.Weighted
 }
 
 // New returns an Engine, or an error for an unknown storage driver.
@@ -86,7 +86,7 @@ func New(options Options) (*Engine, error) {
 		charts:   memory.NewCache[string, *Chart](cacheSize, nil),
 		clusters: clusters,
 		locks:    newLocks(),
-		inUse:    newChartsInUse(),
+		large:    semaphore.NewWeighted(largeCharts),
 	}
 	switch options.Driver {
 	case "", DriverSecret, driverSecrets:
