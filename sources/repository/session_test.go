@@ -4,13 +4,11 @@
 package repository
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -42,29 +40,6 @@ func TestRootWithoutAnyRepository(t *testing.T) {
 	require.ErrorIs(t, err, ErrRepositoryMissing)
 	assert.Equal(t, fault.Stalled, fault.KindOf(err))
 	assert.ErrorContains(t, err, "repositoryContext")
-}
-
-// TestASessionThatEndsBlamesNoDescriptor has large descriptors wait when their job ends.
-func TestASessionThatEndsBlamesNoDescriptor(t *testing.T) {
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	text := "meta: {schemaVersion: v2}\ncomponent: {name: example.com/shop, version: 1.0.0, provider: acme}\n#" + strings.Repeat("x", 300<<10)
-	inline := v1alpha1.NewAnyJSON([]byte(text))
-	files, err := json.Marshal(map[string]any{"type": "inline", "fileSystem": map[string]string{formats.DescriptorFile: text}})
-	require.NoError(t, err)
-	repository := v1alpha1.NewAnyJSON(files)
-	for name, definition := range map[string]v1alpha1.ComponentDescriptorDefinition{
-		"written inline":       {Inline: &inline},
-		"inline in repository": byName(shopName, "1.0.0", &repository),
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := session(t, repositories(t, nil), Scope{}).Root(t.Context(), definition)
-			require.NoError(t, err)
-			_, err = session(t, repositories(t, nil), Scope{}).Root(ended, definition)
-			require.ErrorIs(t, err, context.Canceled)
-			assert.NotEqual(t, fault.Stalled, fault.KindOf(err))
-		})
-	}
 }
 
 func TestClosureFollowsReferences(t *testing.T) {
