@@ -129,10 +129,11 @@ func TestBetweenAutomaticReconcilesNothingIsWritten(t *testing.T) {
 	s.NeverStands()
 	s.install("root", mocked("Succeeded", object{"succeededReconcile": object{"interval": "4s"}}))
 	first := s.succeeded("root")
+	ended := time.Now()
 	s.awaitJobs("root", 2)
 	second := s.Ran("root", first.Status.JobID, v1alpha1.PhaseSucceeded)
 	var between []platform.Request
-	for _, write := range s.Writes(s.Ctx, t, s.Namespace, first.Status.TransitionTimes.FinishedTime.Add(time.Second)) {
+	for _, write := range s.Writes(s.Ctx, t, s.Namespace, ended) {
 		isEvent := strings.HasPrefix(write.Resource, "events") // they are sent behind the scenes, as late as it gets
 		if !isEvent && write.Time.Before(second.Status.TransitionTimes.TriggerTime.Time) {
 			between = append(between, write)
