@@ -60,8 +60,6 @@ func changes(sent *atomic.Int64) http.HandlerFunc {
 	})
 }
 
-var configMapStream = MetadataStream{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap")}
-
 // TestWatchesThatAreNotReadFillNoMemory has a server that sends faster than anybody reads.
 func TestWatchesThatAreNotReadFillNoMemory(t *testing.T) {
 	var sent atomic.Int64

@@ -102,8 +102,7 @@ func TestAnotherServerAsksForNoLogin(t *testing.T) {
 
 func TestRedirectsEnd(t *testing.T) {
 	t.Parallel()
-	var server *httptest.Server
-	server = serving(t, func(w http.ResponseWriter, r *http.Request) {
+	server := serving(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" {
 			return
 		}

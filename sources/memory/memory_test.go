@@ -4,21 +4,12 @@
 package memory
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 )
 
 const kilo = 1 << 10
-
-func mapOf(n int) map[string]any {
-	out := map[string]any{}
-	for i := range n {
-		out[fmt.Sprint("key-", i)] = map[string]any{"value": fmt.Sprint("value-", i)}
-	}
-	return out
-}
 
 func TestSizeEndsInCirclesAndCountsNothingTwice(t *testing.T) {
 	type node struct {

@@ -4,9 +4,7 @@
 package repository
 
 import (
-	"encoding/json"
 	"fmt"
-	"strings"
 	"testing"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -48,27 +46,6 @@ func TestAClosureCountsInItsSession(t *testing.T) {
 	_, err = s.Closure(t.Context(), found.Descriptor)
 	require.ErrorContains(t, err, "take more than 67108864 bytes of memory")
 	assert.Equal(t, fault.Stalled, fault.KindOf(err))
-}
-
-// publishAnnotated publishes a component version with a manifest that has a text of so many bytes beside what is needed.
-func publishAnnotated(t *testing.T, reg *registry.Registry, v formats.Version, bytes int) {
-	image, err := v.Image(component.SchemaV2)
-	require.NoError(t, err)
-	var manifest ocispec.Manifest
-	require.NoError(t, json.Unmarshal(read(t, image.Manifest), &manifest))
-	manifest.Annotations = map[string]string{"note": strings.Repeat("x", bytes)}
-	for _, blob := range append([]formats.Content{image.Config}, image.Layers...) {
-		reg.PushBlob(t, "c/component-descriptors/"+v.Descriptor.Name, blob.MediaType, read(t, blob))
-	}
-	reg.PushManifest(t, "c/component-descriptors/"+v.Descriptor.Name, v.Descriptor.Version, image.Manifest.MediaType, manifest)
-}
-
-// blocking is work that waits for its end.
-func blocking(end <-chan struct{}) func() (*component.Descriptor, error) {
-	return func() (*component.Descriptor, error) {
-		<-end
-		return nil, nil
-	}
 }
 
 // TestContentThatIsTooLargeIsNotDownloaded has content of ten bytes where nine are allowed.

@@ -85,9 +85,10 @@ func Value(ctx context.Context, live client.Reader, object *v1alpha1.DataObject)
 	if ref.Key != "" {
 		content, ok := secret.Data[ref.Key]
 		if !ok {
-			return nil, fmt.Errorf("Secret %s has no key %q, which DataObject %s names; add it", key, ref.Key, object.Name)
+			return nil, fmt.Errorf("the Secret %s has no key %q, which DataObject %s names; add it", key, ref.Key, object.Name)
 		}
-		return value, read(content, &value, key, ref.Key)
+		err := read(content, &value, key, ref.Key)
+		return value, err
 	}
 	all := map[string]any{}
 	for name, content := range secret.Data {
@@ -102,7 +103,7 @@ func Value(ctx context.Context, live client.Reader, object *v1alpha1.DataObject)
 
 func read(content []byte, into *any, key client.ObjectKey, entry string) error {
 	if err := foreign.Unmarshal(content, into); err != nil {
-		return fmt.Errorf("Secret %s: key %q %s; correct its content", key, entry, foreign.Problem(err))
+		return fmt.Errorf("the Secret %s: key %q %s; correct its content", key, entry, foreign.Problem(err))
 	}
 	return nil
 }
