@@ -23,6 +23,19 @@ const servedTypes = `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersi
 // endlessPod is a Pod with a quantity that takes hours to decode.
 const endlessPod = `{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}, "spec": {"overhead": {"cpu": "1e1000000000"}}}`
 
+// always answers the same, but on the path of the kinds.
+func always(contentType, answer string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/v1" {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, servedTypes)
+			return
+		}
+		w.Header().Set("Content-Type", contentType)
+		_, _ = io.WriteString(w, answer)
+	}
+}
+
 // TestAnswersWithCodesOfNoAPIServerAreRefused has codes for which clients decode what comes, or keep the connection.
 func TestAnswersWithCodesOfNoAPIServerAreRefused(t *testing.T) {
 	t.Parallel()
