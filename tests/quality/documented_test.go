@@ -256,6 +256,9 @@ func applied(t *testing.T, spec kustomizev1.KustomizationSpec) []*unstructured.U
 		if spec.TargetNamespace != "" {
 			kustomization["namespace"] = spec.TargetNamespace
 		}
+		if spec.NamePrefix != "" {
+			kustomization["namePrefix"] = spec.NamePrefix
+		}
 		if len(spec.Components) > 0 {
 			kustomization["components"] = spec.Components
 		}
@@ -274,7 +277,7 @@ func TestDocumentedKustomizationsBuild(t *testing.T) {
 	defer cancel()
 	cluster := documentedOn(ctx, t)
 	built := map[string]int{}
-	for _, page := range []string{"docs/quick-start.md", "docs/agent.md", "docs/environments.md", "docs/operations.md", "docs/releases.md"} {
+	for _, page := range []string{"docs/quick-start.md", "docs/agent.md", "docs/environments.md", "docs/operations.md", "docs/releases.md", "docs/security.md"} {
 		for _, one := range syncsOf(t, page) {
 			objects := applied(t, one.Spec)
 			built[one.Spec.Path] += len(objects)

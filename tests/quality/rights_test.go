@@ -79,14 +79,9 @@ func TestThreatsNameTestsThatExist(t *testing.T) {
 		}
 		return err
 	}))
-	page, err := os.ReadFile(loaded(t).Path(SecurityPage))
-	require.NoError(t, err)
-	_, rest, found := strings.Cut(string(page), "\n## Threats\n")
-	require.True(t, found)
-	section, _, _ := strings.Cut(rest, "\n## ")
 	rows := 0
-	for line := range strings.SplitSeq(section, "\n") {
-		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| Threat ") {
+	for line := range strings.SplitSeq(string(content(t, "docs/dev/threats.md")), "\n") {
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| Class ") {
 			continue
 		}
 		rows++
