@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -300,6 +301,7 @@ func TestDocumentedPartsBuild(t *testing.T) {
 	for after, c := range map[string]struct{ page, folder, makes string }{
 		"## Default Contexts":                               {"docs/operations.md", "install", `--default-repository-context={\"type\": \"OCIRegistry\", `},
 		"Further ones come by a patch in its Kustomization": {"docs/agent.md", "agent", "hostRights: Cluster"},
+		"leave the tenant alone":                            {"docs/security.md", "install", `"--watch-label-selector=!sharding.fluxcd.io/key"`},
 		"name it in the Kustomization":                      {"docs/releases.md", "install", `"registry.factory.example.com/flux-landscaper/landscaper:`},
 	} {
 		t.Run(after, func(t *testing.T) {
@@ -311,6 +313,29 @@ func TestDocumentedPartsBuild(t *testing.T) {
 			assert.Contains(t, string(raw), c.makes)
 			requireFlags(t, typed[appsv1.Deployment](t, objects, "Deployment"))
 		})
+	}
+}
+
+// A shard for a tenant shares no object with the processes of the others: Flux would change it back and forth.
+func TestTheDocumentedShardIsApart(t *testing.T) {
+	syncs := syncsOf(t, "docs/security.md")
+	require.Len(t, syncs, 1)
+	objects, common := applied(t, syncs[0].Spec), map[string]bool{}
+	for _, object := range builtFrom(t, "flux/install") {
+		common[object.GetKind()+" "+object.GetName()] = true
+	}
+	for _, object := range objects {
+		name := object.GetKind() + " " + object.GetName()
+		assert.False(t, common[name], name)
+		assert.Contains(t, []string{"", "ls-team-a"}, object.GetNamespace(), name)
+	}
+	requireFlags(t, typed[appsv1.Deployment](t, objects, "Deployment"))
+	bindings := typed[rbacv1.ClusterRoleBinding](t, objects, "ClusterRoleBinding")
+	require.NotEmpty(t, bindings)
+	for _, binding := range bindings {
+		assert.True(t, strings.HasPrefix(binding.RoleRef.Name, "team-a-"), binding.Name)
+		assert.Equal(t, "ls-team-a", binding.Subjects[0].Namespace, binding.Name)
+		assert.True(t, strings.HasPrefix(binding.Subjects[0].Name, "team-a-"), binding.Name)
 	}
 }
 
