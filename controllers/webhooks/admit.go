@@ -33,7 +33,7 @@ func (j judge) Handle(ctx context.Context, request admission.Request) admission.
 		return admission.Allowed("")
 	}
 	if isCompressed(object) {
-		if unpacking.Acquire(ctx, 1) != nil {
+		if !unpacking.TryAcquire(1) && unpacking.Acquire(ctx, 1) != nil {
 			return admission.Errored(http.StatusServiceUnavailable, errNotInTime)
 		}
 		defer unpacking.Release(1)

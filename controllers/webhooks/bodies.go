@@ -39,7 +39,8 @@ func (b bounded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), turnTime)
 	defer cancel()
-	if b.bodies.Acquire(ctx, size(r)) != nil {
+	// The context of a request that arrived before the process was told to end is over, and the request is answered all the same.
+	if !b.bodies.TryAcquire(size(r)) && b.bodies.Acquire(ctx, size(r)) != nil {
 		http.Error(w, "too many large requests at the same time; try again", http.StatusServiceUnavailable)
 		return
 	}

@@ -70,6 +70,15 @@ func TestBodiesHaveLittleMemoryTogether(t *testing.T) {
 	}
 }
 
+func TestARequestIsAnsweredWhileTheProcessEnds(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	request := httptest.NewRequestWithContext(ended, http.MethodPost, "/", http.NoBody)
+	answer := &recorder{ResponseRecorder: httptest.NewRecorder()}
+	bounded{newBodies(), bodyTime, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}.ServeHTTP(answer, request)
+	assert.Equal(t, http.StatusOK, answer.Code)
+}
+
 func TestABodyThatStopsEnds(t *testing.T) {
 	read := make(chan error, 1)
 	server := httptest.NewServer(bounded{newBodies(), time.Millisecond, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -4,7 +4,6 @@
 package charts
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -89,14 +88,6 @@ func TestTheLastIndexIsKeptWhateverItsSize(t *testing.T) {
 	cached, ok := e.Cached("n", index.Digest)
 	assert.True(t, ok)
 	assert.Same(t, index, cached)
-}
-
-func TestTheTurnOfAnIndexEndsWithItsCall(t *testing.T) {
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	e := newIndexes()
-	_, err := e.Load(ended, "n", fmt.Appendf(nil, "entries: {}\n#%s", strings.Repeat("x", 300<<10)))
-	assert.ErrorIs(t, err, context.Canceled)
 }
 
 func TestIsVersion(t *testing.T) {
