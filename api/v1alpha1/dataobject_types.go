@@ -30,7 +30,16 @@ type DataObject struct {
 	// secretRef names a Secret of the same namespace, or one key of it, that holds the value as YAML in place of data. An addition to the API of
 	// Gardener Landscaper.
 	// +optional
-	SecretReference *LocalSecretReference `json:"secretRef,omitempty"`
+	SecretReference *ValueReference `json:"secretRef,omitempty"`
+}
+
+// ValueReference names a Secret of the same namespace that holds a value.
+type ValueReference struct {
+	// name of the Secret.
+	Name string `json:"name"`
+	// key inside the Secret. Default: the whole Secret as one object.
+	// +optional
+	Key string `json:"key,omitempty"`
 }
 
 // DataObjectList is a list of DataObjects.

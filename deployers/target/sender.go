@@ -33,7 +33,7 @@ import (
 
 const (
 	// MaxAnswer is the length in bytes from which on an answer of a target is refused.
-	MaxAnswer = 32 << 20
+	MaxAnswer = 16 << 20
 	// maxStatus is the largest answer that reports an error, in bytes, and maxMessage how much is kept of the message of one that is larger than longStatus.
 	maxStatus, longStatus, maxMessage = 1 << 20, 64 << 10, 8 << 10
 	// maxRetryAfter is how many seconds a target may have a request wait before it is sent again.

@@ -32,7 +32,7 @@ const (
 
 // Mark makes a DataObject one whose value is kept in a Secret.
 func Mark(object *v1alpha1.DataObject) {
-	object.SecretReference = &v1alpha1.LocalSecretReference{Name: kit.ChildName(object.Name, "value"), Key: valueKey}
+	object.SecretReference = &v1alpha1.ValueReference{Name: kit.ChildName(object.Name, "value"), Key: valueKey}
 	delete(object.Annotations, v1alpha1.HashAnnotation)
 }
 
