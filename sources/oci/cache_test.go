@@ -229,24 +229,24 @@ func TestPullsShareOneDownload(t *testing.T) {
 	require.Equal(t, 1, r.Count("GET", "blobs"))
 }
 
-func TestADownloadEndsWithTheLastWhoWaits(t *testing.T) {
-	left := make(chan struct{})
+func TestADownloadGoesOnWhenNobodyWaits(t *testing.T) {
+	arrived, goOn := make(chan struct{}), make(chan struct{})
 	r, c := registry.Start(t, registry.Options{}), newClient(t, nil)
 	ref, _ := r.Push(t, "shop", "1.0.0", layer(HelmChartLayer, "chart"))
 	waiting, leave := context.WithCancel(ctx)
-	r.Break(registry.On("GET", "blobs", func(_ *registry.Registry, _ http.ResponseWriter, request *http.Request) bool {
-		leave()
-		<-request.Context().Done()
-		close(left)
-		return true
+	r.Break(registry.On("GET", "blobs", func(_ *registry.Registry, _ http.ResponseWriter, _ *http.Request) bool {
+		close(arrived)
+		<-goOn
+		return false
 	}))
+	go func() { <-arrived; leave() }()
 	_, err := c.PullContent(waiting, ref, PullOptions{})
 	require.ErrorIs(t, err, context.Canceled)
-	<-left
-	r.Break()
+	close(goOn)
 	b, err := c.Pull(ctx, ref, PullOptions{})
 	require.NoError(t, err)
 	require.Equal(t, digest.FromString("chart"), b.Digest)
+	require.Equal(t, 1, r.Count("GET", "blobs"))
 }
 
 func TestContentLargerThanTheCache(t *testing.T) {
