@@ -65,47 +65,29 @@ func (u *Unread) Error() string { return fmt.Sprintf("read Secret %s: %s", u.Sec
 // Unwrap returns the answer of the API server.
 func (u *Unread) Unwrap() error { return u.Err }
 
-// Value returns the value of a DataObject, nil where it has none. A Secret is read live. Errors name the object and never show its content.
+// Value returns the value of a DataObject, nil where it has none; one in a Secret has to be JSON under a key, as Keep writes it. The Secret is read live.
+// Errors name the object and never show its content: *Unread, or what is wrong with it.
 func Value(ctx context.Context, live client.Reader, object *v1alpha1.DataObject) (any, error) {
-	var value any
-	ref := object.SecretReference
-	if ref == nil {
-		if len(object.Data.RawMessage) == 0 {
-			return nil, nil
+	raw, place := object.Data.RawMessage, fmt.Sprintf("DataObject %s: data", client.ObjectKeyFromObject(object))
+	if ref := object.SecretReference; ref != nil {
+		secret, key := &corev1.Secret{}, client.ObjectKey{Namespace: object.Namespace, Name: ref.Name}
+		if err := live.Get(ctx, key, secret); err != nil {
+			return nil, &Unread{Secret: key, Err: err}
 		}
-		if err := foreign.DecodeJSON(object.Data.RawMessage, &value); err != nil {
-			return nil, fmt.Errorf("DataObject %s: data %s; correct it", client.ObjectKeyFromObject(object), foreign.Problem(err))
-		}
-		return value, nil
-	}
-	secret, key := &corev1.Secret{}, client.ObjectKey{Namespace: object.Namespace, Name: ref.Name}
-	if err := live.Get(ctx, key, secret); err != nil {
-		return nil, &Unread{Secret: key, Err: err}
-	}
-	if ref.Key != "" {
 		content, ok := secret.Data[ref.Key]
 		if !ok {
 			return nil, fmt.Errorf("the Secret %s has no key %q, which DataObject %s names; add it", key, ref.Key, object.Name)
 		}
-		err := read(content, &value, key, ref.Key)
-		return value, err
+		raw, place = content, fmt.Sprintf("the Secret %s: key %q", key, ref.Key)
 	}
-	all := map[string]any{}
-	for name, content := range secret.Data {
-		var entry any
-		if err := read(content, &entry, key, name); err != nil {
-			return nil, err
-		}
-		all[name] = entry
+	if len(raw) == 0 {
+		return nil, nil
 	}
-	return all, nil
-}
-
-func read(content []byte, into *any, key client.ObjectKey, entry string) error {
-	if err := foreign.Unmarshal(content, into); err != nil {
-		return fmt.Errorf("the Secret %s: key %q %s; correct its content", key, entry, foreign.Problem(err))
+	var value any
+	if err := foreign.DecodeJSON(raw, &value); err != nil {
+		return nil, fmt.Errorf("%s %s; correct it", place, foreign.Problem(err))
 	}
-	return nil
+	return value, nil
 }
 
 // Keep writes the value of a DataObject that is marked into its Secret; owner is the stored object, whose UID counts. It does nothing where the Secret

@@ -99,14 +99,26 @@ func (r *reading) dataImport(ctx context.Context, i int, contents *live) importe
 	if err != nil {
 		return imported{err: err}
 	}
-	value, err := sensitive.Value(ctx, contents.reader, object)
-	if unread, ok := errors.AsType[*sensitive.Unread](err); ok {
-		err = missing(unread.Err, "Secret", unread.Secret, "secretRef of DataObject "+object.Name)
-	}
+	value, err := r.valueOf(ctx, object, contents)
 	if err == nil {
 		err = contents.held.Hold(value)
 	}
 	return imported{value, object.Labels, object.SecretReference != nil, err}
+}
+
+// valueOf returns what a DataObject holds, or the Secret that it names, which a person may have written as YAML.
+func (r *reading) valueOf(ctx context.Context, object *v1alpha1.DataObject, contents *live) (any, error) {
+	ref := object.SecretReference
+	if ref == nil {
+		return sensitive.Value(ctx, contents.reader, object)
+	}
+	at := place{"Secret", "secretRef of DataObject " + object.Name, ref.Name}
+	key := client.ObjectKey{Namespace: object.Namespace, Name: ref.Name}
+	entries, _, err := contents.entries(ctx, key, at)
+	if err != nil {
+		return nil, err
+	}
+	return readEntries(entries, ref.Key, at.kind, key, &contents.read)
 }
 
 // sourceOf names the object, and the key, that a data import comes from.
