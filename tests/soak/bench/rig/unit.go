@@ -112,7 +112,6 @@ func (u Units) Installation(i int, version string) *v1alpha1.Installation {
 
 const blueprintHead = `apiVersion: landscaper.gardener.cloud/v1alpha1
 kind: Blueprint
-jsonSchema: "https://json-schema.org/draft/2019-09/schema"
 imports:
 - name: cluster
   type: target
