@@ -1,14 +1,17 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package exports reads values from objects on a target.
 package exports
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 
+	"k8s.io/client-go/util/jsonpath"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
@@ -145,4 +148,79 @@ func field(ctx context.Context, s *resources.Session, cluster *target.Cluster, e
 		progress.Wait(fmt.Sprintf("export %s: %s has no %s yet", export.Key, ref, path), objects.Watched(cluster, ref))
 	}
 	return value, progress, nil
+}
+
+// Limits of paths: a recursive descent visits the whole object, and each further one, and each list of keys or indexes, multiplies that.
+const (
+	maxPathLength = 1024
+	maxDescents   = 1
+	maxChoices    = 64
+)
+
+// Values returns what a path, written with or without braces, selects in an object. Fields that are missing, and objects of another shape than the
+// path needs, select nothing.
+func Values(object any, path string) (found []any, err error) {
+	if len(path) > maxPathLength || strings.Count(path, "..") > maxDescents {
+		return nil, objects.Misconfigured("jsonPath of %d characters: is longer than %d or has more than one recursive descent (..), simplify it",
+			len(path), maxPathLength)
+	}
+	parsed := false
+	defer func() { // the library panics on some paths, and on some objects
+		if recover() == nil {
+			return
+		}
+		if found = nil; !parsed {
+			err = objects.Misconfigured("jsonPath %q: cannot be evaluated, simplify it", path)
+		}
+	}()
+	template := jsonpath.New("").AllowMissingKeys(true)
+	if err := template.Parse(braced(path)); err != nil {
+		return nil, objects.Misconfigured("jsonPath %q: is malformed: %w", path, err)
+	}
+	tree, _ := jsonpath.Parse("", braced(path))
+	if parsed = true; choices(tree.Root) > maxChoices {
+		return nil, objects.Misconfigured("jsonPath %q: its lists of keys or indexes ([a,b]) stand for more than %d paths together, simplify it", path, maxChoices)
+	}
+	results, err := template.FindResults(object)
+	if err != nil {
+		return nil, nil
+	}
+	for _, result := range results {
+		for _, value := range result {
+			if value.Kind() != reflect.Uint8 { // the library takes texts apart into bytes
+				found = append(found, value.Interface())
+			}
+		}
+	}
+	return found, nil
+}
+
+// choices returns for how many paths without lists of keys or indexes a path stands; above maxChoices it may be too few.
+func choices(node jsonpath.Node) int {
+	found := 1
+	switch typed := node.(type) {
+	case *jsonpath.ListNode:
+		for _, one := range typed.Nodes {
+			found = min(found*choices(one), maxChoices+1)
+		}
+	case *jsonpath.UnionNode:
+		found = 0
+		for _, one := range typed.Nodes {
+			found += choices(one)
+		}
+	case *jsonpath.FilterNode:
+		found = choices(typed.Left) * choices(typed.Right)
+	}
+	return found
+}
+
+func braced(path string) string {
+	path = strings.TrimSpace(path)
+	if strings.HasPrefix(path, "{") {
+		return path
+	}
+	if !strings.HasPrefix(path, ".") && !strings.HasPrefix(path, "[") && !strings.HasPrefix(path, "$") && !strings.HasPrefix(path, "@") {
+		path = "." + path
+	}
+	return "{" + path + "}"
 }
