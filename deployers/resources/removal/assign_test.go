@@ -5,7 +5,7 @@ package removal
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -37,18 +37,6 @@ func groupsOf(t *testing.T, definitions ...managedresource.DeletionGroupDefiniti
 	return groups
 }
 
-func TestOfManyGroupsThoseThatNameAResourceAreLookedAt(t *testing.T) {
-	const many = 1000
-	var definitions []managedresource.DeletionGroupDefinition
-	for i := range many {
-		definitions = append(definitions, custom([]string{fmt.Sprint(i)}, nil), custom(nil, []string{"one"}), predefined(managedresource.CRDs))
-	}
-	found := orderOf(groupsOf(t, definitions...))
-	assert.Len(t, found.byKind[configMapKind].named["7"], 1)
-	assert.Equal(t, map[string]int{"one": 1}, found.byKind[configMapKind].namespaces)
-	assert.Len(t, found.predefined, 1)
-}
-
 func TestTheFirstGroupThatTakesAResourceHasIt(t *testing.T) {
 	elsewhere := custom(nil, nil)
 	elsewhere.CustomResourceGroup.TargetName = new("other")
@@ -65,17 +53,13 @@ func TestTheFirstGroupThatTakesAResourceHasIt(t *testing.T) {
 		"predefined after":                 {[]managedresource.DeletionGroupDefinition{custom([]string{"a"}, nil), predefined(managedresource.NamespacedResources)}, 0},
 		"predefined of others before":      {[]managedresource.DeletionGroupDefinition{predefined(managedresource.CRDs), custom([]string{"a"}, nil)}, 1},
 		"of another target before":         {[]managedresource.DeletionGroupDefinition{elsewhere, custom(nil, nil)}, 1},
-		"nobody takes it":                  {[]managedresource.DeletionGroupDefinition{elsewhere, predefined(managedresource.CRDs), custom([]string{"b"}, nil)}, noGroup},
+		"nobody takes it":                  {[]managedresource.DeletionGroupDefinition{elsewhere, predefined(managedresource.CRDs), custom([]string{"b"}, nil)}, -1},
 		"of two in one list of namespaces": {[]managedresource.DeletionGroupDefinition{custom(nil, []string{"two", "one"}), custom(nil, []string{"one"})}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			groups := groupsOf(t, tc.definitions...)
-			assert.Equal(t, tc.want, orderOf(groups).first(objects.GVKOf(ref), ref))
-			for i, group := range groups {
-				if i < tc.want {
-					assert.False(t, group.takes(objects.GVKOf(ref), ref))
-				}
-			}
+			assign(groups, []managedresource.ManagedResourceStatus{{Resource: ref}})
+			assert.Equal(t, tc.want, slices.IndexFunc(groups, func(g *deletionGroup) bool { return len(g.members) == 1 }))
 		})
 	}
 }
@@ -136,7 +120,7 @@ func TestAKindIsListedOnceForAllOfItsSelections(t *testing.T) {
 				CustomResourceGroup: &managedresource.CustomResourceGroup{Resources: tc.types, DeleteAllResources: true},
 			})
 			require.NoError(t, err)
-			removals, err := everyOther(t.Context(), &objects.Served{}, cluster, group)
+			removals, err := everyOther(t.Context(), &objects.Served{}, group)
 			require.NoError(t, err)
 			var others []string
 			for _, one := range removals {

@@ -1,6 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package removal deletes recorded objects, deletion group by deletion group. It does not know why they have to go.
 package removal
 
 import (
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
@@ -70,39 +72,52 @@ func deletionGroups(ctx context.Context, s *resources.Session, definitions []man
 }
 
 func deleteGroup(ctx context.Context, s *resources.Session, group *deletionGroup) (resources.Progress, error) {
-	cluster, err := s.On(ctx, group.targetName())
-	if err != nil {
-		return resources.Progress{}, err
-	}
 	removals := make([]removal, 0, len(group.members))
 	for _, member := range group.members {
-		removals = append(removals, removal{ManagedResourceStatus: member, cluster: cluster, force: group.force()})
+		removals = append(removals, removal{ManagedResourceStatus: member, cluster: group.cluster, force: group.force})
 	}
-	if group.everything() {
-		more, err := everyOther(ctx, &s.Served, cluster, group)
+	if group.everything {
+		more, err := everyOther(ctx, &s.Served, group)
 		if err != nil {
 			return resources.Progress{}, err
 		}
 		removals = append(removals, more...)
 	}
-	return removeAll(ctx, s, removals)
+	return each(len(removals), func(i int) (resources.Progress, error) { return remove(ctx, s, removals[i]) })
 }
 
 // everyOther lists the objects on the cluster that a group with deleteAllResources selects beside its members. A kind is listed once, however many
 // selections it has, or once for each namespace where they all name one.
-func everyOther(ctx context.Context, known *objects.Served, cluster *target.Cluster, group *deletionGroup) ([]removal, error) {
-	members := resources.Identities(group.members)
+func everyOther(ctx context.Context, known *objects.Served, group *deletionGroup) ([]removal, error) {
+	isWhole := map[schema.GroupVersionKind]bool{}
+	for _, one := range group.selections {
+		isWhole[one.gvk] = isWhole[one.gvk] || len(one.Namespaces) != 1
+	}
+	type listing struct {
+		gvk       schema.GroupVersionKind
+		namespace string
+	}
+	members, seen := resources.Identities(group.members), map[listing]bool{}
 	var removals []removal
-	for _, one := range listings(group.selections) {
-		refs, err := list(ctx, known, cluster, one, group.byKind[one.gvk])
+	for _, one := range group.selections {
+		next := listing{gvk: one.gvk}
+		if !isWhole[one.gvk] {
+			next.namespace = one.Namespaces[0]
+		}
+		if seen[next] {
+			continue
+		}
+		seen[next] = true
+		found, err := list(ctx, known, group.cluster, next.gvk, next.namespace)
 		if err != nil {
 			return nil, err
 		}
-		for _, ref := range refs {
-			if _, member := members[objects.IdentityOf(ref)]; !member {
+		for i := range found {
+			ref := objects.ReferenceTo(&found[i])
+			if _, member := members[objects.IdentityOf(ref)]; !member && group.selects(next.gvk, ref.Namespace, ref.Name) {
 				removals = append(removals, removal{
 					ManagedResourceStatus: managedresource.ManagedResourceStatus{Resource: ref},
-					cluster:               cluster, force: group.force(), anyOwner: true,
+					cluster:               group.cluster, force: group.force, anyOwner: true,
 				})
 			}
 		}
@@ -110,65 +125,28 @@ func everyOther(ctx context.Context, known *objects.Served, cluster *target.Clus
 	return removals, nil
 }
 
-// listing is a kind to list in a namespace; in all where that is empty.
-type listing struct {
-	gvk       schema.GroupVersionKind
-	namespace string
-}
-
-// listings returns what has to be listed for selections, in their order.
-func listings(selections []selection) (all []listing) {
-	isWhole := map[schema.GroupVersionKind]bool{}
-	for _, one := range selections {
-		isWhole[one.gvk] = isWhole[one.gvk] || len(one.names.Namespaces) != 1
-	}
-	seen := map[listing]bool{}
-	for _, one := range selections {
-		next := listing{gvk: one.gvk, namespace: metav1.NamespaceAll}
-		if !isWhole[one.gvk] {
-			next.namespace = one.names.Namespaces[0]
-		}
-		if !seen[next] {
-			seen[next] = true
-			all = append(all, next)
-		}
-	}
-	return all
-}
-
-func list(ctx context.Context, known *objects.Served, cluster *target.Cluster, what listing, selected *ofKind) ([]managedresource.ResourceReference, error) {
-	kind, err := objects.Lookup(ctx, cluster, what.gvk)
+func list(ctx context.Context, known *objects.Served, cluster *target.Cluster, gvk schema.GroupVersionKind, namespace string) ([]unstructured.Unstructured, error) {
+	kind, err := objects.Lookup(ctx, cluster, gvk)
 	if objects.IsNoMatch(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	found, err := objects.Client(cluster, kind, what.namespace).List(ctx, metav1.ListOptions{})
+	found, err := objects.Client(cluster, kind, namespace).List(ctx, metav1.ListOptions{})
 	if objects.IsUnserved(err) {
-		if _, err = known.Anew(ctx, cluster, what.gvk.GroupKind()); err == nil {
+		if _, err = known.Anew(ctx, cluster, gvk.GroupKind()); err == nil {
 			err = objects.ErrLostRace // the kind has just come, or this version of it has gone
 		}
 	}
-	if objects.IsGone(err) {
+	switch {
+	case objects.IsGone(err):
 		return nil, nil
-	}
-	if err != nil {
-		whole := managedresource.ResourceReference{APIVersion: what.gvk.GroupVersion().String(), Kind: what.gvk.Kind}
+	case err != nil:
+		whole := managedresource.ResourceReference{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind}
 		return nil, objects.ObjectError("list all of kind", whole, err)
 	}
-	var refs []managedresource.ResourceReference
-	for i := range found.Items {
-		if selected.takes(found.Items[i].GetNamespace(), found.Items[i].GetName()) {
-			refs = append(refs, objects.ReferenceTo(&found.Items[i]))
-		}
-	}
-	return refs, nil
-}
-
-// removeAll removes objects and says which are still there.
-func removeAll(ctx context.Context, s *resources.Session, removals []removal) (resources.Progress, error) {
-	return each(len(removals), func(i int) (resources.Progress, error) { return remove(ctx, s, removals[i]) })
+	return found.Items, nil
 }
 
 // each works on so many objects in parallel. Errors are collected.

@@ -5,6 +5,7 @@ package removal
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -12,11 +13,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
-
-// predefinedTypes are what predefined groups may be of.
-var predefinedTypes = []managedresource.PredefinedResourceGroupType{
-	managedresource.NamespacedResources, managedresource.ClusterScopedResources, managedresource.CRDs,
-}
 
 // defaultGroups are the deletion groups of configurations that have none.
 var defaultGroups = []managedresource.DeletionGroupDefinition{
@@ -33,90 +29,73 @@ func predefined(kind managedresource.PredefinedResourceGroupType) managedresourc
 
 // selection is one resource type of a custom group, with its kind as the target names it.
 type selection struct {
-	gvk   schema.GroupVersionKind
-	names managedresource.ResourceType
+	managedresource.ResourceType
+	gvk schema.GroupVersionKind
+}
+
+func (s selection) selects(gvk schema.GroupVersionKind, namespace, name string) bool {
+	return s.gvk == gvk && (len(s.Names) == 0 || slices.Contains(s.Names, name)) && (len(s.Namespaces) == 0 || slices.Contains(s.Namespaces, namespace))
 }
 
 // deletionGroup is a deletion group with its managed resources.
 type deletionGroup struct {
-	managedresource.DeletionGroupDefinition
+	cluster *target.Cluster
+	// predefined is empty for a custom group.
+	predefined managedresource.PredefinedResourceGroupType
 	selections []selection
-	// byKind finds the same selections.
-	byKind  map[schema.GroupVersionKind]*ofKind
-	members []managedresource.ManagedResourceStatus
+	// force removes finalizers, everything means also what is not managed, elsewhere that the group is for another target.
+	force, everything, elsewhere bool
+	members                      []managedresource.ManagedResourceStatus
 }
 
-func (g *deletionGroup) force() bool {
-	if g.PredefinedResourceGroup != nil {
-		return g.PredefinedResourceGroup.ForceDelete
+// newDeletionGroup resolves the kinds of a group on the target it is about.
+func newDeletionGroup(ctx context.Context, cluster *target.Cluster, definition managedresource.DeletionGroupDefinition) (*deletionGroup, error) {
+	if given := definition.PredefinedResourceGroup; given != nil {
+		return &deletionGroup{cluster: cluster, predefined: given.Type, force: given.ForceDelete}, nil
 	}
-	return g.CustomResourceGroup.ForceDelete
-}
-
-func (g *deletionGroup) everything() bool {
-	return g.CustomResourceGroup != nil && g.CustomResourceGroup.DeleteAllResources
-}
-
-func (g *deletionGroup) targetName() *string {
-	if g.CustomResourceGroup == nil {
-		return nil
+	given := definition.CustomResourceGroup
+	if given == nil {
+		return &deletionGroup{cluster: cluster}, nil
 	}
-	return g.CustomResourceGroup.TargetName
-}
-
-// isElsewhere reports whether the group is for another target.
-func (g *deletionGroup) isElsewhere() bool {
-	name := g.targetName()
-	return name != nil && *name != ""
-}
-
-// takes reports whether a managed resource of a kind belongs to the group. Groups for other targets take none.
-func (g *deletionGroup) takes(gvk schema.GroupVersionKind, ref managedresource.ResourceReference) bool {
-	if g.PredefinedResourceGroup != nil {
-		return takesPredefined(g.PredefinedResourceGroup.Type, gvk, ref)
+	group := &deletionGroup{
+		cluster: cluster, force: given.ForceDelete, everything: given.DeleteAllResources, elsewhere: given.TargetName != nil && *given.TargetName != "",
 	}
-	if g.isElsewhere() {
-		return false
+	for _, kind := range given.Resources {
+		gvk, err := objects.KindNamed(ctx, cluster, kind.APIVersion, kind.Kind)
+		if err != nil {
+			return nil, err
+		}
+		group.selections = append(group.selections, selection{kind, gvk})
 	}
-	selected := g.byKind[gvk]
-	return selected != nil && selected.takes(ref.Namespace, ref.Name)
+	return group, nil
 }
 
-// add adds a selection to the group.
-func (g *deletionGroup) add(one selection) {
-	g.selections = append(g.selections, one)
-	if g.byKind[one.gvk] == nil {
-		g.byKind[one.gvk] = newOfKind()
-	}
-	g.byKind[one.gvk].add(one, 0)
-}
-
-func takesPredefined(kind managedresource.PredefinedResourceGroupType, gvk schema.GroupVersionKind, ref managedresource.ResourceReference) bool {
+// takes reports whether a managed resource belongs to the group. Groups for other targets take none.
+func (g *deletionGroup) takes(ref managedresource.ResourceReference) bool {
+	gvk := objects.GVKOf(ref)
 	isDefinition := gvk.GroupKind() == objects.CRDGroupKind
-	switch kind {
+	switch g.predefined {
+	case "":
+		return !g.elsewhere && g.selects(gvk, ref.Namespace, ref.Name)
 	case managedresource.NamespacedResources:
 		return ref.Namespace != ""
 	case managedresource.ClusterScopedResources:
 		return ref.Namespace == "" && !isDefinition
 	case managedresource.CRDs:
 		return isDefinition
-	default:
-		return false
 	}
+	return false
 }
 
-// newDeletionGroup resolves the kinds of a group on the target it is about.
-func newDeletionGroup(ctx context.Context, cluster *target.Cluster, definition managedresource.DeletionGroupDefinition) (*deletionGroup, error) {
-	group := &deletionGroup{DeletionGroupDefinition: definition, byKind: map[schema.GroupVersionKind]*ofKind{}}
-	if definition.CustomResourceGroup == nil {
-		return group, nil
-	}
-	for _, names := range definition.CustomResourceGroup.Resources {
-		gvk, err := objects.KindNamed(ctx, cluster, names.APIVersion, names.Kind)
-		if err != nil {
-			return nil, err
+func (g *deletionGroup) selects(gvk schema.GroupVersionKind, namespace, name string) bool {
+	return slices.ContainsFunc(g.selections, func(s selection) bool { return s.selects(gvk, namespace, name) })
+}
+
+// assign gives every managed resource to the first group that takes it. Resources that no group takes are left alone.
+func assign(groups []*deletionGroup, managed []managedresource.ManagedResourceStatus) {
+	for _, m := range managed {
+		if at := slices.IndexFunc(groups, func(g *deletionGroup) bool { return g.takes(m.Resource) }); at >= 0 {
+			groups[at].members = append(groups[at].members, m)
 		}
-		group.add(selection{gvk: gvk, names: names})
 	}
-	return group, nil
 }

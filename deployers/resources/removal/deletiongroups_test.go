@@ -5,7 +5,6 @@ package removal
 
 import (
 	"encoding/json"
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -69,16 +67,14 @@ func FuzzDeletionGroups(f *testing.F) {
 
 		taken := map[managedresource.ResourceReference]int{}
 		for i, group := range groups {
-			isElsewhere := group.PredefinedResourceGroup == nil && group.targetName() != nil && *group.targetName() != ""
-			require.False(t, isElsewhere && len(group.members) > 0, "group %d is for another cluster", i)
+			require.False(t, group.elsewhere && len(group.members) > 0, "group %d is for another cluster", i)
 			for _, member := range group.members {
 				taken[member.Resource]++
-				group.force()
 				for j := range i {
-					require.False(t, groups[j].takes(objects.GVKOf(member.Resource), member.Resource), "group %d comes before group %d", j, i)
+					require.False(t, groups[j].takes(member.Resource), "group %d comes before group %d", j, i)
 				}
 			}
-			if group.everything() {
+			if group.everything {
 				for _, one := range group.selections {
 					require.NotEmpty(t, one.gvk.Kind, "group %d would delete objects of any kind", i)
 				}
@@ -91,21 +87,6 @@ func FuzzDeletionGroups(f *testing.F) {
 		}
 		require.Empty(t, taken, "nothing but what is deployed")
 	})
-}
-
-func TestOfManySelectionsThoseThatNameAResourceAreLookedAt(t *testing.T) {
-	const many = 1000
-	configMap := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
-	var types []managedresource.ResourceType
-	for i := range many {
-		types = append(types, managedresource.ResourceType{APIVersion: "v1", Kind: "ConfigMap", Names: []string{fmt.Sprint(i)}})
-	}
-	group, err := newDeletionGroup(t.Context(), fewKinds(), managedresource.DeletionGroupDefinition{
-		CustomResourceGroup: &managedresource.CustomResourceGroup{Resources: types},
-	})
-	require.NoError(t, err)
-	require.Len(t, group.byKind[configMap].named, many)
-	require.Len(t, group.byKind[configMap].named["7"], 1)
 }
 
 func TestWhatAGroupTakes(t *testing.T) {
@@ -135,7 +116,7 @@ func TestWhatAGroupTakes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ref := managedresource.ResourceReference{APIVersion: "v1", Kind: c.kind, Namespace: c.namespace, Name: c.name}
-			require.Equal(t, c.want, group.takes(objects.GVKOf(ref), ref))
+			require.Equal(t, c.want, group.takes(ref))
 		})
 	}
 }
