@@ -1,16 +1,21 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package fields decides what the content of an object becomes: the manifest, with what others have put on the object by its
+// managed fields. It is pure: it knows no target and no owner.
 package fields
 
 import (
 	"encoding/json"
-	"maps"
+	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
 // A replaced object keeps what others have put on it: values that controllers and admission wrote and that the manifest says nothing about.
@@ -20,107 +25,110 @@ import (
 // Manager is the name under which this package owns fields.
 const Manager = "landscaper-deployer"
 
-// fieldSet is the tree of the fields of one or more managers, as FieldsV1 encodes it: "f:name" is a field of a map, "k:{…}" an item of a
-// list by its key, "v:…" an item of a set.
-type fieldSet map[string]any
-
 // ownership says who wrote the fields of an object.
 type ownership struct {
 	// ours are the fields of this package and of kubectl, theirs those of everybody else.
-	ours, theirs fieldSet
+	ours, theirs *fieldpath.Set
 	// elsewhere are the fields that others wrote through a subresource such as scale: they win over the manifest.
-	elsewhere fieldSet
+	elsewhere *fieldpath.Set
 	// written says that this package has written the object before.
 	written bool
 }
 
-// ownershipOf reads the managed fields of an object.
+// ownershipOf reads the managed fields of an object; those that cannot be read count as none.
 func ownershipOf(live *unstructured.Unstructured) ownership {
-	o := ownership{ours: fieldSet{}, theirs: fieldSet{}, elsewhere: fieldSet{}}
+	o := ownership{ours: &fieldpath.Set{}, theirs: &fieldpath.Set{}, elsewhere: &fieldpath.Set{}}
 	for _, entry := range live.GetManagedFields() {
-		fields := fieldsIn(entry)
+		fields, err := fieldsIn(entry)
+		if err != nil {
+			fields = &fieldpath.Set{}
+		}
+		isByHand := strings.HasPrefix(entry.Manager, "kubectl")
 		switch {
 		case entry.Manager == Manager && entry.Subresource == "":
 			o.written = true
-			o.ours.add(fields)
-		case strings.HasPrefix(entry.Manager, "kubectl") && entry.Subresource == "":
-			o.ours.add(fields)
+			o.ours = o.ours.Union(fields)
+		case isByHand && entry.Subresource == "":
+			o.ours = o.ours.Union(fields)
 		default:
-			o.theirs.add(fields)
-			if !strings.HasPrefix(entry.Manager, "kubectl") && entry.Subresource != "" {
-				o.elsewhere.add(fields)
+			o.theirs = o.theirs.Union(fields)
+			if !isByHand && entry.Subresource != "" {
+				o.elsewhere = o.elsewhere.Union(fields)
 			}
 		}
 	}
 	return o
 }
 
+// everybodys returns the ownership of an object of which nothing counts as ours.
+func everybodys(live *unstructured.Unstructured) ownership {
+	o := ownershipOf(live)
+	return ownership{ours: &fieldpath.Set{}, theirs: o.theirs.Union(o.ours), elsewhere: o.elsewhere}
+}
+
 // IsWritten reports whether this package has written an object before.
 func IsWritten(live *unstructured.Unstructured) bool { return ownershipOf(live).written }
 
-// fieldsIn reads the fields of one entry; fields that cannot be read count as none.
-func fieldsIn(entry metav1.ManagedFieldsEntry) fieldSet {
-	fields := map[string]any{}
-	if entry.FieldsV1 != nil && json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
-		return nil
+// fieldsIn reads the fields of one entry.
+func fieldsIn(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
+	fields := &fieldpath.Set{}
+	if entry.FieldsV1 == nil {
+		return fields, nil
 	}
-	return fields
-}
-
-// add adds the fields of another set.
-func (f fieldSet) add(other fieldSet) {
-	for key, value := range other {
-		below, _ := value.(map[string]any)
-		known, isKnown := f[key].(map[string]any)
-		if !isKnown {
-			known = map[string]any{}
-			f[key] = known
-		}
-		fieldSet(known).add(below)
+	if err := fields.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
+		return nil, fmt.Errorf("cannot read the managed fields of %s: %w", entry.Manager, err)
 	}
+	return fields, nil
 }
 
-// at returns the part of a set below a key; nil when the set has nothing there.
-func (f fieldSet) at(key string) fieldSet {
-	below, _ := f[key].(map[string]any)
-	return below
+// named is the field of a map in a set.
+func named(name string) fieldpath.PathElement { return fieldpath.FieldNameElement(name) }
+
+// below returns the part of a set below a field or an item.
+func below(set *fieldpath.Set, at fieldpath.PathElement) *fieldpath.Set {
+	if inside, found := set.Children.Get(at); found {
+		return inside
+	}
+	return &fieldpath.Set{}
 }
 
-// has reports whether the set has a field or something below it.
-func (f fieldSet) has(key string) bool {
-	_, found := f[key]
-	return found
+// has reports whether a set has a field, or something below it.
+func has(set *fieldpath.Set, at fieldpath.PathElement) bool {
+	return set.Members.Has(at) || !below(set, at).Empty()
 }
 
-// below returns the ownership of what is below a key.
-func (o ownership) below(key string) ownership {
-	return ownership{ours: o.ours.at(key), theirs: o.theirs.at(key), elsewhere: o.elsewhere.at(key)}
+// below returns the ownership of what is below a field or an item.
+func (o ownership) below(at fieldpath.PathElement) ownership {
+	return ownership{ours: below(o.ours, at), theirs: below(o.theirs, at), elsewhere: below(o.elsewhere, at)}
 }
 
 // isOurs reports whether a value that the manifest does not have has to go: this package or kubectl wrote it and nobody else.
-func (o ownership) isOurs(key string) bool { return o.ours.has(key) && !o.theirs.has(key) }
+func (o ownership) isOurs(at fieldpath.PathElement) bool {
+	return has(o.ours, at) && !has(o.theirs, at)
+}
 
 // keepFields adds to next, which may be changed, the fields of live that are to be kept.
 func (o ownership) keepFields(next, live map[string]any) {
 	for name, value := range live {
-		key := "f:" + name
+		at := named(name)
 		wanted, isWanted := next[name]
 		switch {
-		case !isWanted && !o.isOurs(key):
-			if kept := o.below(key).without(value); kept != nil {
+		case !isWanted && !o.isOurs(at):
+			if kept := o.below(at).without(value); kept != nil {
 				next[name] = kept
 			}
-		case isWanted && o.elsewhere.has(key) && isPlain(value):
+		case isWanted && has(o.elsewhere, at) && isPlain(value):
 			next[name] = value
-		case isWanted && !o.isWhole(key):
-			next[name] = o.below(key).keep(wanted, value)
+		case isWanted && !o.isWhole(at):
+			next[name] = o.below(at).keep(wanted, value)
 		}
 	}
 }
 
 // isWhole reports whether a map or list is one value for those who wrote it, so that it is wanted as a whole.
-func (o ownership) isWhole(key string) bool {
-	return (o.ours.has(key) || o.theirs.has(key)) && len(o.ours.at(key)) == 0 && len(o.theirs.at(key)) == 0
+func (o ownership) isWhole(at fieldpath.PathElement) bool {
+	inside := o.below(at)
+	return inside.ours.Empty() && inside.theirs.Empty() && (has(o.ours, at) || has(o.theirs, at))
 }
 
 func isPlain(value any) bool {
@@ -148,7 +156,7 @@ func (o ownership) keep(wanted, live any) any {
 
 // without returns a live value that the manifest does not have without what is ours inside; nil when nothing is left.
 func (o ownership) without(live any) any {
-	if len(o.ours) == 0 {
+	if o.ours.Empty() {
 		return live
 	}
 	switch l := live.(type) {
@@ -171,28 +179,24 @@ func (o ownership) without(live any) any {
 // keepItems returns the items of a list that are wanted or to be kept. Items are told apart as the managed fields do; a list that they do
 // not take apart is one value.
 func (o ownership) keepItems(wanted, live []any) []any {
-	names, isSet := o.itemKeys()
-	index, isTold := indexItems(wanted, names)
-	if names == nil && !isSet || !isTold {
+	keys, isTold := o.itemKeys()
+	if !isTold {
 		return wanted
 	}
 	next := slices.Clone(wanted)
-	keys := make([]string, len(live))
-	for i, item := range live {
-		keys[i] = itemKey(item, names)
-	}
 	var order []int
-	for i, at := range index.pair(wanted, live, func(i int) bool { return o.ours.has(keys[i]) }) {
+	for i, place := range o.pair(indexItems(wanted, keys), live) {
+		at := keys.element(live[i])
 		switch {
-		case at >= 0:
-			next[at] = o.below(keys[i]).keep(next[at], live[i])
-		case at == isOther && !o.isOurs(keys[i]):
-			at = len(next)
+		case place >= 0:
+			next[place] = o.below(at).keep(next[place], live[i])
+		case place == isOther && !o.isOurs(at):
+			place = len(next)
 			next = append(next, live[i])
 		default:
 			continue
 		}
-		order = append(order, at)
+		order = append(order, place)
 	}
 	return inLiveOrder(next, len(wanted), order)
 }
@@ -223,60 +227,164 @@ func inLiveOrder(items []any, wanted int, order []int) []any {
 	return sorted
 }
 
-// itemKeys returns the fields that tell the items of a list apart, or that the list is a set of values. Neither is so for lists that are one
-// value.
-func (o ownership) itemKeys() (names []string, isSet bool) {
-	for _, set := range []fieldSet{o.ours, o.theirs} {
-		for key := range set {
-			if example, ok := strings.CutPrefix(key, "k:"); ok {
-				fields := map[string]any{}
-				_ = json.Unmarshal([]byte(example), &fields)
-				if len(fields) > maxKeyFields {
-					return nil, false
-				}
-				return slices.Sorted(maps.Keys(fields)), false
-			}
-			if strings.HasPrefix(key, "v:") {
-				return nil, true
+// itemKeys are the fields that tell the items of a list apart; none for a set of values.
+type itemKeys []string
+
+// itemKeys returns what tells the items of a list apart, and whether anything does: else the list is one value.
+func (o ownership) itemKeys() (keys itemKeys, isTold bool) {
+	see := func(at fieldpath.PathElement) {
+		if at.Key != nil && !isTold {
+			for _, field := range *at.Key {
+				keys = append(keys, field.Name)
 			}
 		}
+		isTold = isTold || at.Key != nil || at.Value != nil
 	}
-	return nil, false
+	for _, set := range []*fieldpath.Set{o.ours, o.theirs} {
+		set.Members.Iterate(see)
+		set.Children.Iterate(see)
+	}
+	return keys, isTold
 }
 
-// itemKey returns the key of an item of a list as the managed fields write it.
-func itemKey(item any, names []string) string {
-	if names == nil {
-		return "v:" + encoded(item)
+// element returns what managed fields call an item.
+func (k itemKeys) element(item any) fieldpath.PathElement {
+	if k == nil {
+		return fieldpath.ValueElement(value.NewValueInterface(item))
+	}
+	var fields []value.Field
+	values, _ := item.(map[string]any)
+	for _, name := range k {
+		if one, found := values[name]; found {
+			fields = append(fields, value.Field{Name: name, Value: value.NewValueInterface(one)})
+		}
+	}
+	return fieldpath.KeyElement(fields...)
+}
+
+// text returns what is the same for items that are the same in all of the key, and whether an item has all of it. Numbers are the same where their texts
+// are.
+func (k itemKeys) text(item any) (string, bool) {
+	if k == nil {
+		return encoded(item), true
 	}
 	values, _ := item.(map[string]any)
-	key := map[string]any{}
-	for _, name := range names {
-		if value, found := values[name]; found {
-			key[name] = value
-		}
+	parts, isWhole := make([]any, len(k)), true
+	for i, name := range k {
+		one, found := values[name]
+		parts[i], isWhole = one, isWhole && found
 	}
-	return "k:" + encoded(key)
+	return encoded(parts), isWhole
 }
 
-// encoded returns a value as the managed fields write it.
-func encoded(value any) string {
-	var text strings.Builder
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if encoder.Encode(value) != nil {
-		return ""
+// agree returns how many fields of the key a wanted item has, 0 where another item differs in one of them.
+func (k itemKeys) agree(wanted, other any) (count int) {
+	w, _ := wanted.(map[string]any)
+	o, _ := other.(map[string]any)
+	for _, name := range k {
+		one, isWanted := w[name]
+		there, found := o[name]
+		if isWanted && (!found || !reflect.DeepEqual(one, there) && encoded(one) != encoded(there)) {
+			return 0
+		}
+		if isWanted {
+			count++
+		}
 	}
-	return strings.TrimSuffix(text.String(), "\n")
+	return count
+}
+
+func encoded(value any) string {
+	text, _ := json.Marshal(value) // it was JSON before
+	return string(text)
+}
+
+// itemIndex finds the items of a wanted list that others mean. Key fields that a manifest leaves to the defaults of the API server count as equal.
+type itemIndex struct {
+	keys   itemKeys
+	wanted []any
+	// whole are the places of those with all of the key, parts of the others.
+	whole map[string]int
+	parts []int
+}
+
+// indexItems returns the index of a list. Of items with the same key it has the first.
+func indexItems(wanted []any, keys itemKeys) itemIndex {
+	x := itemIndex{keys: keys, wanted: wanted, whole: map[string]int{}}
+	for place, item := range wanted {
+		text, isWhole := keys.text(item)
+		if _, isKnown := x.whole[text]; isWhole && !isKnown {
+			x.whole[text] = place
+		} else if !isWhole {
+			x.parts = append(x.parts, place)
+		}
+	}
+	return x
+}
+
+// placeOf returns the place of the wanted item that another item is; -1 for none. Of several it is the one that has most of the key fields: a port without
+// protocol is not the one whose protocol another item names.
+func (x itemIndex) placeOf(item any) int {
+	if text, isWhole := x.keys.text(item); isWhole {
+		if place, found := x.whole[text]; found {
+			return place
+		}
+	}
+	found, most := -1, 0
+	for _, place := range x.parts {
+		if count := x.keys.agree(x.wanted[place], item); count > most {
+			found, most = place, count
+		}
+	}
+	return found
+}
+
+const (
+	// isOther is an item that is not wanted, isAgain one that a wanted item with all of the key is, too.
+	isOther = -1
+	isAgain = -2
+)
+
+// pair returns for each live item the place of the wanted item that it is, each once, else isOther or isAgain. A wanted item that leaves keys to their
+// defaults is the one that was written for it before: what somebody else has added beside that is another one.
+func (o ownership) pair(x itemIndex, live []any) []int {
+	places := slices.Repeat([]int{isOther}, len(live))
+	taken := make([]bool, len(x.wanted))
+	for _, ours := range []bool{true, false} {
+		for i, item := range live {
+			if has(o.ours, x.keys.element(item)) != ours {
+				continue
+			}
+			at := x.placeOf(item)
+			switch {
+			case at >= 0 && !taken[at]:
+				places[i], taken[at] = at, true
+			case at >= 0 && !slices.Contains(x.parts, at):
+				places[i] = isAgain
+			}
+		}
+	}
+	return places
+}
+
+// firstsIn returns for each wanted item where in another list the first is that it means; -1 for none, and for those that are wanted twice.
+func (x itemIndex) firstsIn(others []any) []int {
+	firsts := slices.Repeat([]int{-1}, len(x.wanted))
+	for i, other := range others {
+		if place := x.placeOf(other); place >= 0 && firsts[place] < 0 {
+			firsts[place] = i
+		}
+	}
+	return firsts
 }
 
 // KeepAll returns next with every field of live that next does not have. It serves objects that others made and whose fields the API server
 // does not let go of.
 func KeepAll(next, live *unstructured.Unstructured) *unstructured.Unstructured {
 	completed := next.DeepCopy()
-	o := ownershipOf(live)
-	o.theirs.add(o.ours)
-	ownership{theirs: o.theirs}.keepFields(completed.Object, withoutServerFields(live))
+	o := everybodys(live)
+	o.elsewhere = &fieldpath.Set{}
+	o.keepFields(completed.Object, withoutServerFields(live))
 	return completed
 }
 

@@ -5,12 +5,16 @@ package fields
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 // A server-side apply removes the fields that its manager no longer has. Fields that an earlier update strategy, Gardener Landscaper or kubectl
@@ -34,13 +38,9 @@ func TakeoverOf(live *unstructured.Unstructured, leavesRelease bool) (Takeover, 
 	var others Takeover
 	var earlier []metav1.ManagedFieldsEntry
 	applied := metav1.ManagedFieldsEntry{Manager: Manager, Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1"}
-	fields := fieldSet{}
 	for _, entry := range live.GetManagedFields() {
 		switch {
 		case isApply(entry):
-			if err := fields.join(entry); err != nil {
-				return nil, err
-			}
 			applied = entry
 		case isEarlier(entry) || leavesRelease && entry.Manager == helmManager && entry.Subresource == "":
 			earlier = append(earlier, entry)
@@ -48,56 +48,26 @@ func TakeoverOf(live *unstructured.Unstructured, leavesRelease bool) (Takeover, 
 			others = append(others, entry)
 		}
 	}
-	for _, entry := range earlier {
-		if err := fields.join(entry); err != nil {
-			return nil, err
-		}
-		if applied.APIVersion == "" {
-			applied.APIVersion, applied.Time = entry.APIVersion, entry.Time
-		}
-	}
 	if len(earlier) == 0 {
 		return nil, nil
 	}
-	raw, err := json.Marshal(fields)
+	if applied.APIVersion == "" {
+		applied.APIVersion, applied.Time = earlier[0].APIVersion, earlier[0].Time
+	}
+	fields := &fieldpath.Set{}
+	for _, entry := range append(earlier, applied) {
+		more, err := fieldsIn(entry)
+		if err != nil {
+			return nil, err
+		}
+		fields = fields.Union(more)
+	}
+	raw, err := fields.ToJSON()
 	if err != nil {
 		return nil, fmt.Errorf("cannot write managed fields: %w", err)
 	}
 	applied.FieldsV1 = metav1.NewFieldsV1(string(raw))
 	return append(others, applied), nil
-}
-
-// join adds the fields of an entry to a set. The sets of the API server are not used for it: they sort what they read by moving all that they have,
-// which takes minutes for a few MiB of values in another order.
-func (f fieldSet) join(entry metav1.ManagedFieldsEntry) error {
-	if entry.FieldsV1 == nil {
-		return nil
-	}
-	more := fieldSet{}
-	if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &more); err != nil {
-		return fmt.Errorf("cannot read the managed fields of %s: %w", entry.Manager, err)
-	}
-	f.union(more)
-	return nil
-}
-
-// itself is the key for a field that belongs to a set beside what is below it.
-const itself = "."
-
-// union adds the fields of another set. A field without anything below it is in a set by itself, and stays so when something comes below it.
-func (f fieldSet) union(other fieldSet) {
-	for key, value := range other {
-		more, _ := value.(map[string]any)
-		known, isKnown := f[key].(map[string]any)
-		if !isKnown {
-			known = map[string]any{}
-			f[key] = known
-		}
-		if isKnown && (len(known) == 0) != (len(more) == 0) {
-			known[itself] = map[string]any{}
-		}
-		fieldSet(known).union(more)
-	}
 }
 
 // isEarlier reports whether an entry is of a manager whose fields the apply takes over. Whatever people did with kubectl counts: the manifest is
@@ -141,5 +111,38 @@ func (t Takeover) Patch(live *unstructured.Unstructured) ([]byte, error) {
 func IsWrittenByUs(object metav1.Object) bool {
 	return slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
 		return (earlierManagers[entry.Manager] || entry.Manager == helmManager) && entry.Subresource == ""
+	})
+}
+
+// Conflict is one field that another manager has set to another value.
+type Conflict struct{ Field, Manager string }
+
+// manager finds the name in the words of an API server.
+var manager = regexp.MustCompile(`conflict with "([^"]*)"`)
+
+// ConflictsIn returns the conflicts that an API server names; none for other errors, and other conflicts.
+func ConflictsIn(err error) []Conflict {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	var conflicts []Conflict
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Type != metav1.CauseTypeFieldManagerConflict {
+			continue
+		}
+		name := "another manager"
+		if found := manager.FindStringSubmatch(cause.Message); found != nil {
+			name = found[1]
+		}
+		conflicts = append(conflicts, Conflict{Field: cause.Field, Manager: name})
+	}
+	return conflicts
+}
+
+// IsOfEarlierManagers reports whether all conflicts are with managers whose fields are about to be taken over.
+func IsOfEarlierManagers(conflicts []Conflict) bool {
+	return !slices.ContainsFunc(conflicts, func(c Conflict) bool {
+		return !earlierManagers[c.Manager] && !strings.HasPrefix(c.Manager, "kubectl") && c.Manager != helmManager
 	})
 }

@@ -5,8 +5,6 @@ package fields
 
 import (
 	"bytes"
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -62,18 +60,4 @@ func TestATakeoverOfNonsenseIsAnError(t *testing.T) {
 	live.SetManagedFields([]metav1.ManagedFieldsEntry{updateBy("kubectl-edit", `["f:data"]`)})
 	_, err := TakeoverOf(live, false)
 	require.ErrorContains(t, err, "cannot read the managed fields of kubectl-edit")
-}
-
-// TestATakeoverOfManyFieldsInAnyOrderEnds has negative numbers, whose texts are in the other order: the sets of the API server move all for each.
-func TestATakeoverOfManyFieldsInAnyOrderEnds(t *testing.T) {
-	const many = 200_000
-	var fields strings.Builder
-	for i := range many {
-		fmt.Fprintf(&fields, `,"v:-%d":{}`, many*10+i)
-	}
-	live := &unstructured.Unstructured{Object: map[string]any{}}
-	live.SetManagedFields([]metav1.ManagedFieldsEntry{updateBy("kubectl-edit", `{"f:l":{`+fields.String()[1:]+"}}")})
-	moved, err := TakeoverOf(live, false)
-	require.NoError(t, err)
-	assert.Equal(t, many, bytes.Count(moved[0].FieldsV1.GetRawBytes(), []byte("v:")))
 }
