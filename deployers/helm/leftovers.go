@@ -202,29 +202,17 @@ func mark(ctx context.Context, cluster *target.Cluster, object *metav1.PartialOb
 func disown(ctx context.Context, cluster *target.Cluster, applied []readiness.Subject, release managedresource.ReleaseReference) error {
 	labels, annotations := engine.Ownership(release.Namespace, release.Name)
 	for _, subject := range applied {
-		if !subject.Exists {
+		if subject.Live == nil || !engine.Owns(subject.Live, release.Namespace, release.Name) {
 			continue
 		}
-		object, err := appliedAs(ctx, cluster, subject)
-		if err == nil && engine.Owns(object, release.Namespace, release.Name) {
-			err = mark(ctx, cluster, object, nulls(maps.Keys(labels)), nulls(maps.Keys(annotations)))
-		}
+		object := metadataOf(subject.Resource)
+		object.UID, object.ResourceVersion = subject.Live.GetUID(), subject.Live.GetResourceVersion()
+		err := mark(ctx, cluster, object, nulls(maps.Keys(labels)), nulls(maps.Keys(annotations)))
 		if client.IgnoreNotFound(err) != nil && !meta.IsNoMatchError(err) {
 			return fmt.Errorf("%s cannot be taken out of helm release %s/%s: %w", subject.Resource, release.Namespace, release.Name, err)
 		}
 	}
 	return nil
-}
-
-// appliedAs returns the metadata of an object that was applied, which is read where the object was not kept.
-func appliedAs(ctx context.Context, cluster *target.Cluster, subject readiness.Subject) (*metav1.PartialObjectMetadata, error) {
-	object := metadataOf(subject.Resource)
-	if subject.Live == nil {
-		return object, cluster.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
-	}
-	object.UID, object.ResourceVersion = subject.Live.GetUID(), subject.Live.GetResourceVersion()
-	object.Labels, object.Annotations = subject.Live.GetLabels(), subject.Live.GetAnnotations()
-	return object, nil
 }
 
 // nulls returns what removes the keys when it is merged.

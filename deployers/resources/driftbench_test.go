@@ -45,7 +45,7 @@ func BenchmarkWatchedObjects(b *testing.B) {
 	opened := cluster.openFor(b, p.RestConfig)
 	for b.Loop() {
 		before := heap()
-		watches := drift.New(func(types.NamespacedName) {}, 0)
+		watches := drift.New(func(types.NamespacedName) {})
 		ctx, stop := context.WithCancel(b.Context())
 		for owner := range watchedOwners {
 			var objects []drift.Object
@@ -53,7 +53,7 @@ func BenchmarkWatchedObjects(b *testing.B) {
 				objects = append(objects, drift.Object{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: namespace, Name: fmt.Sprintf("object-%d", i)})
 			}
 			key := types.NamespacedName{Namespace: namespace, Name: fmt.Sprintf("item-%d", owner)}
-			require.NoError(b, watches.Follow(key, drift.Deployed{Cluster: opened, Selector: v1alpha1.ManifestDeployItemLabel, Managers: []string{resources.FieldManager}, Objects: objects}))
+			watches.Follow(key, drift.Deployed{Cluster: opened, Selector: v1alpha1.ManifestDeployItemLabel, Managers: []string{resources.FieldManager}, Objects: objects})
 		}
 		require.Eventually(b, func() bool {
 			return watches.IsWatched(types.NamespacedName{Namespace: namespace, Name: "item-0"})

@@ -1,6 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package apply brings objects to a target, and compares them with what is there: strategies of updates, server-side apply, ownership and drift.
 package apply
 
 import (
@@ -54,7 +55,7 @@ type Applied struct {
 	// Refused are the objects that this call certainly did not create.
 	Refused []managedresource.ManagedResourceStatus
 	// Subjects are the objects as the API server answered them, for readiness.Checks; also those that are left alone because they are not
-	// the owner's. Of large ones only a few come with what was answered.
+	// the owner's.
 	Subjects []readiness.Subject
 	// Progress says what has to happen before the rest can be applied: definitions to be established, old objects to be gone.
 	Progress resources.Progress
@@ -134,7 +135,7 @@ func Objects(ctx context.Context, s *resources.Session, desired []resources.Desi
 func newWriter(s *resources.Session, options Options, plan [groups][]task) *writer {
 	w := &writer{
 		cluster: s.Cluster, owner: s.Owner, memory: options.Memory, strategy: options.Strategy, others: neighbours.NewHoldings(s, asked(plan)),
-		needed: map[schema.GroupKind]bool{}, defined: map[schema.GroupKind]bool{}, rehearsals: &room{}, subjects: &room{},
+		needed: map[schema.GroupKind]bool{}, defined: map[schema.GroupKind]bool{},
 	}
 	for _, t := range plan[definitions] {
 		w.defined[definedGroupKind(t.Object)] = true
@@ -278,73 +279,44 @@ func prepare(ctx context.Context, s *resources.Session, d resources.Desired, def
 // applyGroup applies the objects of a group and adds what became of them to applied.
 func (w *writer) applyGroup(ctx context.Context, tasks []task, applied *Applied) []error {
 	results := make([]result, len(tasks))
-	objects.Each(len(tasks), func(i int) {
-		results[i] = w.noted(tasks[i], w.applyOne(ctx, tasks[i]))
-		tasks[i].rehearsed = nil
-	})
+	objects.Each(len(tasks), func(i int) { results[i] = w.applyOne(ctx, tasks[i]) })
 	var problems []error
 	for i, r := range results {
 		if r.err != nil {
 			problems = append(problems, r.err)
 		}
-		applied.record(tasks[i], r)
+		w.record(applied, tasks[i], r)
 	}
 	return problems
 }
 
-// noted returns a result with what others have to know of the object, which is only kept where there is room for it.
-func (w *writer) noted(t task, r result) result {
-	r.resource = t.ref
-	if r.live == nil {
-		return r
-	}
-	r.exists, r.resource = true, objects.Answered(t.ref, r.live)
-	r.goesByItself = readiness.GoesByItself(r.live)
-	r.unestablished = objects.IsCRD(r.live) && w.needed[definedGroupKind(r.live)] && !objects.HasCondition(r.live, "Established", "True")
-	if r.aside || !w.subjects.keeps(r.live) {
-		r.live = nil
-	}
-	return r
-}
-
 // record notes what became of an object. An object whose write failed may exist all the same: it is recorded too unless the API
-// server refused it or it is not ours, so that it is found when it has to go.
-func (a *Applied) record(t task, r result) {
+// server refused it or it is not ours, so that it is found when it has to go. Readiness does not wait for one that is not to be touched.
+func (w *writer) record(a *Applied, t task, r result) {
 	a.Progress.Add(r.progress)
-	if r.aside {
-		a.leave(t, r)
-		return
+	record := managedresource.ManagedResourceStatus{
+		Policy: t.Policy, Resource: t.ref, AnnotateBeforeDelete: t.AnnotateBeforeDelete, PatchBeforeDelete: t.PatchBeforeDelete,
 	}
-	if r.exists {
-		a.Subjects = append(a.Subjects, readiness.Subject{Resource: r.resource, Exists: true, Live: r.live, GoesByItself: r.goesByItself})
-		if r.unestablished {
-			a.unestablished = append(a.unestablished, r.resource)
+	goesByItself := false
+	switch {
+	case r.live != nil:
+		record.Resource, goesByItself = objects.Answered(t.ref, r.live), readiness.GoesByItself(r.live)
+		if !r.aside {
+			a.Subjects = append(a.Subjects, readiness.Subject{Resource: record.Resource, Live: r.live, GoesByItself: goesByItself})
+		}
+		if !r.aside && objects.IsCRD(r.live) && w.needed[definedGroupKind(r.live)] && !objects.HasCondition(r.live, "Established", "True") {
+			a.unestablished = append(a.unestablished, record.Resource)
 		}
 		if r.notOurs {
 			return
 		}
-	} else if r.err != nil && !t.known && (isRefused(r.err) || r.notOurs) {
-		a.Refused = append(a.Refused, managedresource.ManagedResourceStatus{Policy: t.Policy, Resource: r.resource})
+	case !t.known && (r.aside || r.err != nil && (isRefused(r.err) || r.notOurs)):
+		a.refuse([]task{t})
+		return
+	case r.aside:
 		return
 	}
-	a.manage(t, r)
-}
-
-// leave notes an object that is not to be touched. Readiness does not wait for it.
-func (a *Applied) leave(t task, r result) {
-	switch {
-	case !r.exists && !t.known:
-		a.refuse([]task{t})
-	case r.exists && !r.notOurs:
-		a.manage(t, r)
-	}
-}
-
-func (a *Applied) manage(t task, r result) {
-	record := managedresource.ManagedResourceStatus{
-		Policy: t.Policy, Resource: r.resource, AnnotateBeforeDelete: t.AnnotateBeforeDelete, PatchBeforeDelete: t.PatchBeforeDelete,
-	}
-	if t.hasRun || r.goesByItself && r.err == nil {
+	if t.hasRun || goesByItself && r.err == nil {
 		record.Digest = t.digest
 	}
 	a.Managed = append(a.Managed, record)

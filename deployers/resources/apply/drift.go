@@ -63,7 +63,6 @@ func FindDrift(ctx context.Context, s *resources.Session, desired []resources.De
 	}
 	var found []contract.Drift
 	var problems []error
-	var kept tracing
 	for _, d := range lastOfEach(desired, func(d resources.Desired) objects.Identity {
 		id := objects.IdentityOf(objects.ReferenceTo(d.Object))
 		id.Namespace = cmp.Or(id.Namespace, options.DefaultNamespace)
@@ -91,42 +90,14 @@ func FindDrift(ctx context.Context, s *resources.Session, desired []resources.De
 			continue
 		}
 		answer := search.run(ctx)
-		answer.Live = kept.of(answer.Live)
+		if live := answer.Live; live != nil { // the rest is not kept while thousands of others are compared
+			answer.Live = &metav1.ObjectMeta{
+				UID: live.GetUID(), ResourceVersion: live.GetResourceVersion(), Generation: live.GetGeneration(), ManagedFields: live.GetManagedFields(),
+			}
+		}
 		found = append(found, answer)
 	}
 	return found, errors.Join(problems...)
-}
-
-const (
-	// maxTraces is how many bytes the managed fields have that a search keeps; traceCost is what each manager takes beside its fields.
-	maxTraces = 32 << 20
-	traceCost = 128
-)
-
-// tracing counts the bytes of the managed fields that a search keeps.
-type tracing struct{ bytes int }
-
-// of returns of an object what tells changes of it, for the time in which thousands of others are compared. Where there is no room for its managed
-// fields that is its version: the object is looked at again when a watch shows it.
-func (t *tracing) of(live metav1.Object) metav1.Object {
-	if live == nil {
-		return nil
-	}
-	trace := &metav1.ObjectMeta{
-		Namespace: live.GetNamespace(), Name: live.GetName(), UID: live.GetUID(), ResourceVersion: live.GetResourceVersion(), Generation: live.GetGeneration(),
-	}
-	entries, size := live.GetManagedFields(), 0
-	for _, entry := range entries {
-		size += traceCost + len(entry.Manager)
-		if entry.FieldsV1 != nil {
-			size += len(entry.FieldsV1.GetRawBytes())
-		}
-	}
-	if t.bytes+size <= maxTraces {
-		t.bytes += size
-		trace.ManagedFields = entries
-	}
-	return trace
 }
 
 func prepareSearch(ctx context.Context, s *resources.Session, d resources.Desired, options DriftOptions) (task, error) {
@@ -179,12 +150,12 @@ func (d *driftSearch) try(ctx context.Context) contract.Drift {
 	if live.GetDeletionTimestamp() != nil || d.isLeftAlone(live) {
 		return drift
 	}
-	wanted, err := d.wanted(ctx, live)
+	wanted, err := d.wanted(live)
 	if err != nil {
 		drift.Err = err
 		return drift
 	}
-	drift.Owned = fields.OwnsAll(wanted.Object, fields.OwnedBy(live, d.manager()))
+	drift.Owned = fields.OwnsAll(wanted.Object, live, d.manager())
 	next := d.next(wanted, live)
 	if fields.Same(next, live) {
 		return drift
@@ -243,7 +214,7 @@ func (d *driftSearch) manager() string {
 }
 
 // wanted returns the fields that the object has to have, with what is ignored as it is.
-func (d *driftSearch) wanted(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (d *driftSearch) wanted(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	wanted := d.task.Object.DeepCopy()
 	if patch := d.task.PatchAfterDeployment; patch != nil && len(patch.Raw) > 0 {
 		if err := mergePatch(wanted, patch.Raw); err != nil {
@@ -257,7 +228,8 @@ func (d *driftSearch) wanted(ctx context.Context, live *unstructured.Unstructure
 			delete(metadata, name)
 		}
 	}
-	return wanted, fields.Pardon(ctx, d.ignored, wanted, live)
+	fields.Pardon(d.ignored, wanted, live)
+	return wanted, nil
 }
 
 func mergePatch(object *unstructured.Unstructured, patch []byte) error {

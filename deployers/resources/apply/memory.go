@@ -13,7 +13,6 @@ import (
 	"k8s.io/utils/lru"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 )
 
 // defaultMemory is how many objects a Memory holds when nothing else is asked for.
@@ -36,7 +35,7 @@ func NewMemory(size int) *Memory {
 
 // remember notes that writing next gave result.
 func (m *Memory) remember(next, result *unstructured.Unstructured) {
-	if m == nil || len(result.GetUID()) > objects.MaxUID {
+	if m == nil {
 		return
 	}
 	print, ok := fingerprintOf(next, result)

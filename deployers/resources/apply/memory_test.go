@@ -4,16 +4,12 @@
 package apply
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
-
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 )
 
 func TestMemoryKnowsOnlyTheSameWriteOnTheSameObject(t *testing.T) {
@@ -25,22 +21,6 @@ func TestMemoryKnowsOnlyTheSameWriteOnTheSameObject(t *testing.T) {
 	assert.False(t, memory.unchanged(parse(t, "{kind: A}"), live), "another manifest")
 	assert.False(t, memory.unchanged(next, parse(t, "{kind: A, metadata: {uid: u}, a: 1, default: y}")), "changed by somebody")
 	assert.False(t, memory.unchanged(next, parse(t, "{kind: A, metadata: {uid: v}, a: 1, default: x}")), "another object")
-}
-
-func TestMemoryKnowsNoObjectWithAUIDOfNoAPIServer(t *testing.T) {
-	for name, tc := range map[string]struct {
-		length, want int
-	}{
-		"the longest": {objects.MaxUID, 1},
-		"longer":      {objects.MaxUID + 1, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			memory, live := NewMemory(1), parse(t, "{kind: A}")
-			live.SetUID(types.UID(strings.Repeat("u", tc.length)))
-			memory.remember(parse(t, "{kind: A}"), live)
-			assert.Equal(t, tc.want, memory.known.Len())
-		})
-	}
 }
 
 func parse(t testing.TB, text string) *unstructured.Unstructured {

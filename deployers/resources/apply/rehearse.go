@@ -18,7 +18,7 @@ import (
 
 // rehearsal is what a dry run of one object has found.
 type rehearsal struct {
-	// staged is set where something is to be written, or where there is no room for what was found: then it is empty, and all is read again.
+	// staged is set where something is to be written.
 	staged *staged
 	// settled is set where nothing is.
 	settled *result
@@ -39,10 +39,8 @@ func (w *writer) rehearseOne(ctx context.Context, t *task) error {
 	trial.rehearsing = true
 	r := w.applyOne(ctx, trial)
 	switch {
-	case r.pending != nil && w.rehearsals.keeps(r.pending.live, r.pending.answer):
+	case r.pending != nil:
 		t.rehearsed = &rehearsal{staged: r.pending}
-	case r.pending != nil, r.err == nil && !w.rehearsals.keeps(r.live):
-		t.rehearsed = &rehearsal{staged: &staged{}}
 	case r.err == nil:
 		t.rehearsed = &rehearsal{settled: &r}
 	case mayComeWithOthers(r.err):

@@ -33,8 +33,6 @@ type writer struct {
 	others *neighbours.Holdings
 	// needed are the kinds of the objects that come after the definitions, defined those of the definitions.
 	needed, defined map[schema.GroupKind]bool
-	// rehearsals and subjects bound what is kept of dry runs, and for readiness.
-	rehearsals, subjects *room
 }
 
 // result is what became of one object.
@@ -42,17 +40,12 @@ type result struct {
 	live *unstructured.Unstructured
 	// notOurs says that the object is left alone because it is not the owner's.
 	notOurs bool
-	// Aside says that the object asks not to be touched. It may have no live object.
+	// aside says that the object asks not to be touched. It may have no live object.
 	aside    bool
 	progress resources.Progress
 	err      error
 	// pending is what a rehearsal leaves to be written.
 	pending *staged
-
-	// exists says that there is a live object, resource names it, unestablished that it is a definition that others have to wait for, and goesByItself
-	// that it is a Job that does so.
-	exists, unestablished, goesByItself bool
-	resource                            managedresource.ResourceReference
 }
 
 // applyOne creates or updates one object. A refusal of an object whose definition comes with it may be that of the definition before.

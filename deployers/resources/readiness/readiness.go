@@ -25,10 +25,8 @@ import (
 type Subject struct {
 	// Resource names it.
 	Resource managedresource.ResourceReference
-	// Live is the object when it was just read or written; nil makes Checks.Default read it, if there is more to ask than that it exists.
+	// Live is the object when it was just read or written; nil makes Checks.Default read it.
 	Live *unstructured.Unstructured
-	// Exists says that the object was just read or written, whether it was kept or not.
-	Exists bool
 	// GoesByItself says that it is a Job that Kubernetes deletes once it has ended.
 	GoesByItself bool
 	// lack is what the object lacked when Checks.Default last read it; empty means that it has to be read.
@@ -114,9 +112,6 @@ func (c *Checks) look(ctx context.Context, subject Subject) (Subject, error) {
 	if subject.lack != "" && s.Changed != nil && !slices.ContainsFunc(append(subject.pods, objects.Watched(s.Cluster, subject.Resource)), s.Changed) {
 		return subject, nil
 	}
-	if subject.Exists && subject.Live == nil && !c.asksMore(subject.Resource) {
-		return seen, nil
-	}
 	live, err := liveOf(ctx, s, subject)
 	if err != nil && !objects.IsGone(err) {
 		return subject, err
@@ -135,11 +130,6 @@ func (c *Checks) look(ctx context.Context, subject Subject) (Subject, error) {
 	}
 	seen.lack, seen.pods = beginning.Of(lack, resources.MaxReason), pods
 	return seen, err
-}
-
-// asksMore reports whether an object has to be more than there.
-func (c *Checks) asksMore(ref managedresource.ResourceReference) bool {
-	return c.Health.Asks(ref.APIVersion, ref.Kind) || objects.GVKOf(ref).GroupKind() == objects.CRDGroupKind
 }
 
 // unread returns the subjects without what was read of them, which is old by the next call.

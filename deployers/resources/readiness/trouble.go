@@ -24,7 +24,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
@@ -62,7 +61,7 @@ func (c *Checks) trouble(ctx context.Context, live *unstructured.Unstructured) (
 		if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || isReady(pod) {
 			continue
 		}
-		if len(watch) < maxWatchedPods && live.GroupVersionKind().GroupKind() != podKind && max(len(pod.Namespace), len(pod.Name)) <= objects.MaxName {
+		if len(watch) < maxWatchedPods && live.GroupVersionKind().GroupKind() != podKind {
 			watch = append(watch, contract.Watched{Cluster: c.Session.Cluster, APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name})
 		}
 		if text == "" {

@@ -47,22 +47,12 @@ func ReferenceTo(object *unstructured.Unstructured) managedresource.ResourceRefe
 	}
 }
 
-const (
-	// MaxUID is the length of the longest UID that is kept: those of API servers have 36 characters.
-	MaxUID = 128
-	// MaxName is the length of the longest name that is kept: that of nearly all kinds.
-	MaxName = 253
-)
-
 // Answered returns a reference with the UID of the object that the target has answered, and its name where the API server chose it. Nothing else is kept
-// of the answer, and no name or UID that no API server gives.
+// of the answer.
 func Answered(asked managedresource.ResourceReference, live *unstructured.Unstructured) managedresource.ResourceReference {
-	asked.UID = ""
-	if uid := live.GetUID(); len(uid) <= MaxUID {
-		asked.UID = uid
-	}
-	if name := live.GetName(); asked.Name == "" && len(name) <= MaxName {
-		asked.Name = name
+	asked.UID = live.GetUID()
+	if asked.Name == "" {
+		asked.Name = live.GetName()
 	}
 	if live.GetNamespace() == "" { // its kind has none, whatever the manifest says
 		asked.Namespace = ""
