@@ -138,7 +138,7 @@ func (r *reconciler) newDriftDesk(live client.Reader, contexts *contexts) *drift
 			}
 			return found, err
 		},
-		Queue: r.enqueue, Clients: r.options.Clients, Client: r.client, Live: live, Identity: r.options.Identity, MaxWatches: r.options.MaxDriftWatches,
+		Queue: r.enqueue, Clients: r.options.Clients, Client: r.client, Live: live, Identity: r.options.Identity,
 	})
 }
 

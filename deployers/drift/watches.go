@@ -1,39 +1,74 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package drift finds out from the metadata of deployed objects which of them somebody may have changed or deleted. It watches each kind of a
+// target once for all who deploy there, keeps little of each object, and compares nothing itself: see Watches.
 package drift
 
 import (
-	"cmp"
 	"context"
-	"errors"
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
-	"unique"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 const (
-	// DefaultMaxWatches is how many watches a process holds open at most.
-	DefaultMaxWatches = 4096
-	// maxStrangers is how many objects of nobody a watch remembers: objects of jobs that have not ended yet.
-	maxStrangers = 10000
-	// maxAllStrangers is how many of them all watches remember together.
-	maxAllStrangers = 10 * maxStrangers
-	// maxName is the length of the longest name of an object of nobody that is remembered: that of nearly all kinds.
-	maxName = 253
+	// minPause and maxPause bound the pause before a watch is opened again.
+	minPause = time.Second
+	maxPause = 5 * time.Minute
+	// shortOutage is how long a target may be away until somebody is told.
+	shortOutage = time.Minute
 	// grace is how long an object that a job has just made may be missing in a watch until somebody looks for it.
 	grace = 5 * time.Second
 )
 
-// ErrTooMany says that an owner would need more watches than there may be.
-var ErrTooMany = errors.New("too many watches")
+// Pause returns the pause before an attempt to open a watch: the shortest, doubled up to the longest, and up to a fifth more so that
+// the watches on a target that was away do not all come at once.
+func Pause(attempt int) time.Duration {
+	pause := kit.Doubled(minPause, maxPause, attempt)
+	return pause + rand.N(pause/5) // #nosec G404 -- only spreads the load
+}
+
+// Trouble is why the objects of an owner cannot be watched.
+type Trouble string
+
+// Troubles.
+const (
+	// NoTrouble says that all are watched, or soon will be.
+	NoTrouble Trouble = ""
+	// TroubleForbidden says that the credentials of the target do not allow to list and watch a kind.
+	TroubleForbidden Trouble = "may not be listed and watched with the credentials of the Target"
+	// TroubleNoKind says that the target does not have a kind any more.
+	TroubleNoKind Trouble = "are of a kind that the target does not have"
+	// TroubleUnreachable says that the target has not answered for a while.
+	TroubleUnreachable Trouble = "cannot be watched, because the target does not answer or ends each watch at once"
+)
+
+// troubleOf names the trouble behind an error of a watch that has failed for some time.
+func troubleOf(err error, since time.Duration) Trouble {
+	switch {
+	case err == nil:
+		return NoTrouble
+	case apierrors.IsForbidden(err), apierrors.IsMethodNotSupported(err):
+		return TroubleForbidden
+	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
+		return TroubleNoKind
+	case since >= shortOutage:
+		return TroubleUnreachable
+	}
+	return NoTrouble
+}
 
 // Object names a deployed object.
 type Object struct {
@@ -58,59 +93,45 @@ type Deployed struct {
 }
 
 // Watches watches the metadata of deployed objects, each kind of a target once for all owners: an owner is a DeployItem. It is safe for
-// concurrent use, and needs about 200 bytes for each object.
+// concurrent use.
 type Watches struct {
 	// changed is called, with no lock held, when Take has something for an owner, or when its Trouble has changed.
 	changed func(owner types.NamespacedName)
-	// compare orders objects.
-	compare func(a, b Object) int
-	// maxWatches bounds the watches.
-	maxWatches int
 
 	mu      sync.Mutex
 	owners  map[types.NamespacedName]*owner
 	streams map[streamKey]*stream
 	// narrow are the kinds that may only be watched namespace by namespace.
 	narrow map[streamKey]struct{}
-	// objects counts those of all owners, strangers those of nobody.
-	objects, strangers int
-	done               bool
+	done   bool
 }
 
 // owner is a DeployItem.
 type owner struct {
 	key     types.NamespacedName
-	objects []place
-	// sorted are the objects in their order; nil until one is looked for.
-	sorted []int32
-	late   *time.Timer
-	// tooMany says that some of the objects are not watched.
-	tooMany bool
+	objects map[Object]*state
+	late    *time.Timer
 	// tell says that the owner is to be told when all objects are watched.
 	tell bool
 }
 
-// place is where an object is kept.
-type place struct {
+// state is what is known of an object.
+type state struct {
 	stream *stream
-	key    objectKey
+	// owner is nil for objects of nobody: a job that has not ended may have made them.
+	owner *owner
+	mark  mark
+	// since is when the last job of the owner ended.
+	since time.Time
+	// owned says that the deployer owns every field that it wants, so that nobody can change one and leave the deployer's set of fields as it is.
+	owned bool
+	// suspect says that somebody may have changed or deleted the object, gone that it is not there.
+	suspect, gone bool
 }
 
-type objectKey struct {
-	namespace unique.Handle[string]
-	name      string
-}
-
-func (p place) object() Object {
-	return Object{Kind: p.stream.key.kind, Namespace: p.key.namespace.Value(), Name: p.key.name}
-}
-
-// New returns an empty set of watches. A limit of 0 is the default.
-func New(changed func(owner types.NamespacedName), maxWatches int) *Watches {
-	return &Watches{
-		changed: changed, compare: compareObjects, maxWatches: cmp.Or(maxWatches, DefaultMaxWatches),
-		owners: map[types.NamespacedName]*owner{}, streams: map[streamKey]*stream{}, narrow: map[streamKey]struct{}{},
-	}
+// New returns an empty set of watches.
+func New(changed func(owner types.NamespacedName)) *Watches {
+	return &Watches{changed: changed, owners: map[types.NamespacedName]*owner{}, streams: map[streamKey]*stream{}, narrow: map[streamKey]struct{}{}}
 }
 
 // Run ends all watches with ctx.
@@ -125,30 +146,31 @@ func (w *Watches) Run(ctx context.Context) error {
 	return nil
 }
 
-// Follow makes what an owner has deployed the given objects. What is known of objects that it had before stays. It returns ErrTooMany, and
-// watches nothing of the owner, where that would take too many watches.
-func (w *Watches) Follow(key types.NamespacedName, deployed Deployed) error {
+// Follow makes what an owner has deployed the given objects. What is known of objects that it had before stays.
+func (w *Watches) Follow(key types.NamespacedName, deployed Deployed) {
 	w.mu.Lock()
-	fresh := &owner{key: key, tell: deployed.Tell}
-	before := w.owners[key]
-	var err error
+	fresh := &owner{key: key, objects: map[Object]*state{}, tell: deployed.Tell}
+	suspicious, missing := false, false
 	for _, object := range deployed.Objects {
-		var s *stream
-		if s, err = w.streamFor(deployed, object); err != nil {
-			break
+		s := w.streamFor(deployed, object)
+		name := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
+		st, isKnown := s.objects[name]
+		if !isKnown {
+			st = &state{stream: s}
+			s.objects[name] = st
+			missing = missing || s.synced
 		}
-		fresh.objects = append(fresh.objects, place{s, objectKey{unique.Make(object.Namespace), object.Name}})
+		if st.owner == nil || st.owner.key != key {
+			st.suspect = isKnown && (st.gone || isForeign(st.mark, deployed.Since))
+		}
+		if fresh.objects[object] == nil {
+			s.used++
+		}
+		st.owner, st.since, fresh.objects[object] = fresh, deployed.Since, st
+		suspicious = suspicious || st.suspect
 	}
-	if err != nil {
-		w.detach(before)
-		delete(w.owners, key)
-		w.closeUnused()
-		w.mu.Unlock()
-		return err
-	}
+	w.detach(w.owners[key])
 	w.owners[key] = fresh
-	suspicious, missing := w.attach(fresh, deployed.Since)
-	w.detach(before)
 	w.closeUnused()
 	if missing {
 		fresh.late = time.AfterFunc(grace, func() { w.lookForMissing(fresh) })
@@ -159,7 +181,38 @@ func (w *Watches) Follow(key types.NamespacedName, deployed Deployed) error {
 	if suspicious {
 		w.changed(key)
 	}
-	return nil
+}
+
+// detach takes the objects off an owner that it no longer has.
+func (w *Watches) detach(o *owner) {
+	if o == nil {
+		return
+	}
+	if o.late != nil {
+		o.late.Stop()
+	}
+	for object, st := range o.objects {
+		st.stream.used--
+		if st.owner == o {
+			delete(st.stream.objects, types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
+		}
+	}
+	delete(w.owners, o.key)
+}
+
+// closeUnused ends the watches that show objects of no owner.
+func (w *Watches) closeUnused() {
+	watched := map[streamKey]bool{}
+	for key, s := range w.streams {
+		if s.used > 0 {
+			key.namespace = ""
+			watched[key] = true
+			continue
+		}
+		s.cancel()
+		delete(w.streams, key)
+	}
+	maps.DeleteFunc(w.narrow, func(key streamKey, _ struct{}) bool { return !watched[key] })
 }
 
 // Leave forgets an owner. Watches that nobody else needs end.
@@ -167,7 +220,6 @@ func (w *Watches) Leave(key types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.detach(w.owners[key])
-	delete(w.owners, key)
 	w.closeUnused()
 }
 
@@ -175,105 +227,58 @@ func (w *Watches) Leave(key types.NamespacedName) {
 func (w *Watches) Take(key types.NamespacedName) []Object {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.take(w.owners[key])
-}
-
-func (w *Watches) take(o *owner) []Object {
-	if o == nil {
-		return nil
-	}
 	var taken []Object
-	for _, p := range o.objects {
-		if st := p.stream.objects[p.key]; st.owner == o && st.suspect {
+	for object, st := range w.of(key) {
+		if st.suspect {
 			st.suspect = false
-			p.stream.objects[p.key] = st
-			taken = append(taken, p.object())
+			taken = append(taken, object)
 		}
 	}
 	return taken
+}
+
+// of returns the objects of an owner that are not another one's by now.
+func (w *Watches) of(key types.NamespacedName) map[Object]*state {
+	objects := map[Object]*state{}
+	if o := w.owners[key]; o != nil {
+		for object, st := range o.objects {
+			if st.owner == o {
+				objects[object] = st
+			}
+		}
+	}
+	return objects
 }
 
 // Suspect makes Take return these objects of an owner again; without objects, all of them.
 func (w *Watches) Suspect(key types.NamespacedName, objects ...Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	o := w.owners[key]
-	if o == nil {
-		return
-	}
+	all := w.of(key)
 	if len(objects) == 0 {
-		for _, p := range o.objects {
-			p.suspect(o)
-		}
-		return
+		objects = slices.Collect(maps.Keys(all))
 	}
 	for _, object := range objects {
-		if p, found := w.find(o, object); found {
-			p.suspect(o)
+		if st := all[object]; st != nil {
+			st.suspect = true
 		}
 	}
-}
-
-func (p place) suspect(o *owner) {
-	if st := p.stream.objects[p.key]; st.owner == o {
-		st.suspect = true
-		p.stream.objects[p.key] = st
-	}
-}
-
-// compareObjects orders objects by name first, which differs most.
-func compareObjects(a, b Object) int {
-	return cmp.Or(
-		cmp.Compare(a.Name, b.Name), cmp.Compare(a.Namespace, b.Namespace),
-		cmp.Compare(a.Kind.Kind, b.Kind.Kind), cmp.Compare(a.Kind.Group, b.Kind.Group), cmp.Compare(a.Kind.Version, b.Kind.Version),
-	)
-}
-
-// find returns where an object of an owner is kept. All owners wait meanwhile, so it does not look at each.
-func (w *Watches) find(o *owner, object Object) (place, bool) {
-	if o == nil {
-		return place{}, false
-	}
-	if o.sorted == nil {
-		o.sorted = make([]int32, len(o.objects))
-		for i := range o.sorted {
-			o.sorted[i] = int32(i) // #nosec G115 -- nobody has so many
-		}
-		slices.SortFunc(o.sorted, func(a, b int32) int { return w.compare(o.objects[a].object(), o.objects[b].object()) })
-	}
-	i, found := slices.BinarySearchFunc(o.sorted, object, func(at int32, object Object) int { return w.compare(o.objects[at].object(), object) })
-	if !found {
-		return place{}, false
-	}
-	return o.objects[o.sorted[i]], true
 }
 
 // Seen notes an object of an owner as it was read or written just now, so that the event of that version says nothing new. Nil says that it
 // does not exist. Owned says that the deployer owns every field that it wants of the object: then what others do with other fields is no news.
 func (w *Watches) Seen(key types.NamespacedName, object Object, live metav1.Object, owned bool) {
-	seen := mark{}
-	if live != nil { // all owners wait while the lock is held, and fields may be long
-		seen = markOf(live, w.managersOf(key, object))
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p, found := w.find(w.owners[key], object)
-	if !found {
+	o := w.owners[key]
+	if o == nil || o.objects[object] == nil {
 		return
 	}
-	st := p.stream.objects[p.key]
-	st.gone, st.mark, st.owned = live == nil, seen, live != nil && owned
-	p.stream.objects[p.key] = st
-}
-
-// managersOf returns the names under which the deployer writes fields of an object.
-func (w *Watches) managersOf(key types.NamespacedName, object Object) []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if p, found := w.find(w.owners[key], object); found {
-		return p.stream.managers
+	st := o.objects[object]
+	st.gone, st.mark, st.owned = live == nil, mark{}, live != nil && owned
+	if live != nil {
+		st.mark = markOf(live, st.stream.managers)
 	}
-	return nil
 }
 
 // Trouble returns why objects of an owner cannot be watched, and the kind of such an object.
@@ -290,7 +295,10 @@ func (w *Watches) Trouble(key types.NamespacedName) (Trouble, schema.GroupVersio
 func (w *Watches) Count() (watches, objects int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.streams), w.objects
+	for _, s := range w.streams {
+		objects += s.used
+	}
+	return len(w.streams), objects
 }
 
 // IsWatched reports whether no change of the objects of an owner goes unnoticed.
@@ -298,110 +306,25 @@ func (w *Watches) IsWatched(key types.NamespacedName) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	o := w.owners[key]
-	return o != nil && !o.tooMany && o.isWatched()
+	return o != nil && o.isWatched()
 }
 
-// isWatched reports whether no change of an object goes unnoticed.
 func (o *owner) isWatched() bool {
-	return !slices.ContainsFunc(o.objects, func(p place) bool { return !p.stream.synced })
+	for _, st := range o.objects {
+		if !st.stream.synced {
+			return false
+		}
+	}
+	return true
 }
 
 func (o *owner) troubled() (Trouble, schema.GroupVersionKind) {
-	if o.tooMany {
-		return TroubleTooMany, schema.GroupVersionKind{}
-	}
-	for _, p := range o.objects {
-		if p.stream.trouble != NoTrouble {
-			return p.stream.trouble, p.stream.key.kind
+	for _, st := range o.objects {
+		if st.stream.trouble != NoTrouble {
+			return st.stream.trouble, st.stream.key.kind
 		}
 	}
 	return NoTrouble, schema.GroupVersionKind{}
-}
-
-// streamFor returns the stream that shows an object, a new one if there is none.
-func (w *Watches) streamFor(deployed Deployed, object Object) (*stream, error) {
-	key := streamKey{cluster: deployed.Cluster.Config, kind: object.Kind, selector: deployed.Selector}
-	if _, isNarrow := w.narrow[key]; isNarrow {
-		key.namespace = object.Namespace
-	}
-	if known, found := w.streams[key]; found {
-		return known, nil
-	}
-	if len(w.streams) >= w.maxWatches {
-		return nil, ErrTooMany
-	}
-	opened := newStream(w, key, deployed.Cluster, deployed.Managers)
-	w.streams[key] = opened
-	if !w.done {
-		go opened.run()
-	}
-	return opened, nil
-}
-
-// attach makes the streams of an owner know that its objects are the owner's.
-func (w *Watches) attach(o *owner, since time.Time) (suspicious, missing bool) {
-	for _, p := range o.objects {
-		st, known := p.stream.objects[p.key]
-		if !known {
-			missing = missing || p.stream.synced
-		} else if st.owner == nil {
-			p.stream.forgetStranger()
-		}
-		if st.owner == nil || st.owner.key != o.key {
-			st.suspect = known && (st.gone || isForeign(st.mark, since))
-		}
-		st.owner, st.since = o, since.Unix()
-		p.stream.objects[p.key] = st
-		p.stream.used++
-		w.objects++
-		suspicious = suspicious || st.suspect
-	}
-	return suspicious, missing
-}
-
-// detach takes the objects off an owner that it no longer has.
-func (w *Watches) detach(o *owner) {
-	if o == nil {
-		return
-	}
-	if o.late != nil {
-		o.late.Stop()
-	}
-	for _, p := range o.objects {
-		p.stream.used--
-		w.objects--
-		if st, known := p.stream.objects[p.key]; known && st.owner == o {
-			delete(p.stream.objects, p.key)
-		}
-	}
-}
-
-func (w *Watches) closeUnused() {
-	for key, s := range w.streams {
-		if s.used > 0 {
-			continue
-		}
-		s.close()
-		delete(w.streams, key)
-	}
-	w.forgetNarrow()
-}
-
-// forgetNarrow forgets the kinds that are not watched in any namespace any more.
-func (w *Watches) forgetNarrow() {
-	if len(w.narrow) == 0 {
-		return
-	}
-	watched := make(map[streamKey]struct{}, len(w.streams))
-	for key := range w.streams {
-		key.namespace = ""
-		watched[key] = struct{}{}
-	}
-	for key := range w.narrow {
-		if _, isWatched := watched[key]; !isWatched {
-			delete(w.narrow, key)
-		}
-	}
 }
 
 // lookForMissing makes objects suspicious that the watches of an owner have not shown since it followed them.
@@ -409,10 +332,9 @@ func (w *Watches) lookForMissing(o *owner) {
 	w.mu.Lock()
 	missing := false
 	if w.owners[o.key] == o {
-		for _, p := range o.objects {
-			if st := p.stream.objects[p.key]; st.owner == o && st.mark.print == 0 && !st.gone && p.stream.synced {
+		for _, st := range w.of(o.key) {
+			if st.mark.print == 0 && !st.gone && st.stream.synced {
 				st.suspect, missing = true, true
-				p.stream.objects[p.key] = st
 			}
 		}
 	}

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"unique"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
@@ -35,6 +36,15 @@ func object(entries ...metav1.ManagedFieldsEntry) *metav1.PartialObjectMetadata 
 func versioned(object *metav1.PartialObjectMetadata, version string) *metav1.PartialObjectMetadata {
 	object.ResourceVersion = version
 	return object
+}
+
+var item, deployed = types.NamespacedName{Namespace: "n", Name: "item"}, Object{Namespace: "n", Name: "o"}
+
+// followed is an owner of one object whose watch does not begin, and the stream of that.
+func followed(w *Watches, objects ...Object) *stream {
+	w.done = true
+	w.Follow(item, Deployed{Cluster: &target.Cluster{}, Managers: []string{us}, Objects: append(objects, deployed), Since: start.Add(30 * time.Second)})
+	return w.owners[item].objects[deployed].stream
 }
 
 func TestWhatIsSuspicious(t *testing.T) {
@@ -62,13 +72,8 @@ func TestWhatIsSuspicious(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var told []types.NamespacedName
-			w := New(func(key types.NamespacedName) { told = append(told, key) }, 0)
-			s := newStream(w, streamKey{}, nil, []string{us})
-			o := &owner{key: types.NamespacedName{Namespace: "n", Name: "item"}}
-			key := objectKey{unique.Make("n"), "o"}
-			o.objects = []place{{s, key}}
-			s.objects[key] = state{owner: o, since: start.Add(30 * time.Second).Unix()}
-			w.owners[o.key] = o
+			w := New(func(key types.NamespacedName) { told = append(told, key) })
+			s := followed(w)
 
 			s.note(tc.first, false)
 			if tc.second != nil {
@@ -79,27 +84,22 @@ func TestWhatIsSuspicious(t *testing.T) {
 			}
 
 			assert.Equal(t, tc.want, len(told) > 0)
-			assert.Equal(t, tc.want, len(w.Take(o.key)) > 0)
-			assert.Empty(t, w.Take(o.key), "taken once")
+			assert.Equal(t, tc.want, len(w.Take(item)) > 0)
+			assert.Empty(t, w.Take(item), "taken once")
 		})
 	}
 }
 
 func TestWhatWasSeenIsNoNews(t *testing.T) {
-	w := New(func(types.NamespacedName) {}, 0)
-	s := newStream(w, streamKey{}, nil, []string{us})
-	o := &owner{key: types.NamespacedName{Namespace: "n", Name: "item"}}
-	key := objectKey{unique.Make("n"), "o"}
-	o.objects = []place{{s, key}}
-	s.objects[key] = state{owner: o}
-	w.owners[o.key] = o
+	w := New(func(types.NamespacedName) {})
+	s := followed(w)
 	s.note(object(entry(us, 10, "all", "")), false)
 
 	changed := object(entry("x", 20, "f", ""))
-	w.Seen(o.key, o.objects[0].object(), changed, false)
+	w.Seen(item, deployed, changed, false)
 	s.note(changed, false)
 
-	assert.Empty(t, w.Take(o.key))
+	assert.Empty(t, w.Take(item))
 }
 
 func TestPausesGrowAndEnd(t *testing.T) {
@@ -129,18 +129,13 @@ func TestOthersFieldsAreNoNewsWhereAllWantedOnesAreOurs(t *testing.T) {
 		"managedFields of somebody else": {true, object(entry("x", 20, "all", "")), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := New(func(types.NamespacedName) {}, 0)
-			s := newStream(w, streamKey{}, nil, []string{us})
-			o := &owner{key: types.NamespacedName{Namespace: "n", Name: "item"}}
-			key := objectKey{unique.Make("n"), "o"}
-			o.objects = []place{{s, key}}
-			s.objects[key] = state{owner: o}
-			w.owners[o.key] = o
-			w.Seen(o.key, o.objects[0].object(), object(ours), tc.owned)
+			w := New(func(types.NamespacedName) {})
+			s := followed(w)
+			w.Seen(item, deployed, object(ours), tc.owned)
 
 			s.note(tc.next, false)
 
-			assert.Equal(t, tc.want, len(w.Take(o.key)) > 0)
+			assert.Equal(t, tc.want, len(w.Take(item)) > 0)
 		})
 	}
 }
@@ -157,7 +152,43 @@ func (b breaking) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, e
 }
 
 func TestAPanicOverWhatATargetSendsEndsTheWatchAlone(t *testing.T) {
-	s := newStream(New(func(types.NamespacedName) {}, 0), streamKey{}, nil, nil)
-	s.cluster = &target.Cluster{Mapper: breaking{end: s.cancel}}
+	s := followed(New(func(types.NamespacedName) {}))
+	s.deployed.Cluster.Mapper = breaking{end: s.cancel}
 	assert.NotPanics(t, s.run)
+}
+
+// TestAnOwnerIsToldOnceThatAllIsWatched has an owner one of whose kinds is watched and the other one not yet.
+func TestAnOwnerIsToldOnceThatAllIsWatched(t *testing.T) {
+	var told []types.NamespacedName
+	w := New(func(owner types.NamespacedName) { told = append(told, owner) })
+	other := Object{Kind: schema.GroupVersionKind{Kind: "Other"}, Namespace: "n", Name: "o"}
+	first := followed(w, other)
+	second := w.owners[item].objects[other].stream
+	for _, s := range []*stream{first, second} {
+		s.begin()
+		s.note(object(entry(us, 10, "all", "")), false)
+	}
+	w.owners[item].tell = true
+
+	first.opened()
+	assert.Empty(t, told)
+
+	second.opened()
+	second.begin()
+	second.note(object(entry(us, 10, "all", "")), false)
+	second.opened()
+	assert.Equal(t, []types.NamespacedName{item}, told)
+}
+
+// TestAKindThatMayNotBeListedEverywhereIsWatchedInItsNamespaces has objects in two namespaces.
+func TestAKindThatMayNotBeListedEverywhereIsWatchedInItsNamespaces(t *testing.T) {
+	w := New(func(types.NamespacedName) {})
+	whole := followed(w, Object{Namespace: "m", Name: "o"})
+	require.True(t, whole.split(apierrors.NewForbidden(schema.GroupResource{}, "", nil)))
+	watches, objects := w.Count()
+	assert.Equal(t, []int{2, 2}, []int{watches, objects})
+	w.Leave(item)
+	watches, objects = w.Count()
+	assert.Equal(t, []int{0, 0}, []int{watches, objects})
+	assert.Empty(t, w.narrow)
 }

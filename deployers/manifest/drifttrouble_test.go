@@ -19,13 +19,12 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/faults"
 )
 
 func TestDriftOfADeadTargetIsPacedAndRecovers(t *testing.T) {
 	var door *faults.Door
-	s := serveAs(t, 0, func(user *rest.Config) *rest.Config {
+	s := serveAs(t, func(user *rest.Config) *rest.Config {
 		var err error
 		door, err = faults.NewDoor(user)
 		require.NoError(t, err)
@@ -107,29 +106,6 @@ driftDetection: {mode: enabled}
 	require.Eventually(t, func() bool {
 		return s.p.Client().Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "g"}, gadget) == nil
 	}, time.Minute, 100*time.Millisecond, "what went with its kind is made again")
-}
-
-func TestDriftThatNeedsTooManyWatchesIsLeftAlone(t *testing.T) {
-	s := serveAs(t, 1, func(user *rest.Config) *rest.Config { return user })
-	item := s.create(drifting("{mode: enabled}"))
-	s.finish(item)
-	shown := s.awaitDrifted(item, metav1.ConditionUnknown)
-	assert.Contains(t, shown.Message, "The objects are not watched")
-	changed := s.configMap("a")
-	s.meddle(changed, `{"data":{"v":"meddled"}}`)
-	since := time.Now()
-	s.standsStill(item, s.namespace)
-	assert.Empty(t, s.targetRequests(since))
-
-	other := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "other"}}
-	other.Spec = *item.Spec.DeepCopy()
-	other.Spec.Configuration = s.config(manifests("one", "b") + "driftDetection: {mode: enabled}\n")
-	require.NoError(t, s.p.Client().Create(t.Context(), other))
-	s.begin(other)
-	s.finish(other)
-	beside := s.configMap("b")
-	s.meddle(beside, `{"data":{"v":"meddled"}}`)
-	s.await(beside, func() bool { return beside.Data["v"] == "one" })
 }
 
 func TestDriftIsCorrectedAsTheServiceAccount(t *testing.T) {

@@ -42,22 +42,20 @@ type served struct {
 	t         *testing.T
 	p         *platform.Platform
 	namespace string
-	// maxWatches is how many watches look for drift; 0 is the default.
-	maxWatches int
 	// stop ends the deployer.
 	stop func()
 }
 
 func serve(t *testing.T) *served {
 	t.Helper()
-	return serveAs(t, 0, func(user *rest.Config) *rest.Config { return user })
+	return serveAs(t, func(user *rest.Config) *rest.Config { return user })
 }
 
 // serveAs is serve with a limit of watches, and with the access of the Target as through returns it.
-func serveAs(t *testing.T, maxWatches int, through func(user *rest.Config) *rest.Config) *served {
+func serveAs(t *testing.T, through func(user *rest.Config) *rest.Config) *served {
 	t.Helper()
 	p := platform.Shared(t)
-	s := &served{t: t, p: p, namespace: p.Namespace(t), maxWatches: maxWatches}
+	s := &served{t: t, p: p, namespace: p.Namespace(t)}
 	s.start()
 	user, err := p.NewUser(s.namespace, "system:masters")
 	require.NoError(t, err)
@@ -94,7 +92,7 @@ func (s *served) start() {
 	clients, err := target.New(target.Options{})
 	require.NoError(t, err)
 	require.NoError(t, contract.Serve(mgr, New(Options{}), contract.Options{
-		Identity: "test", Version: "test", Clients: clients, MaxDriftWatches: s.maxWatches,
+		Identity: "test", Version: "test", Clients: clients,
 	}))
 	s.stop = platform.Run(context.Background(), t, mgr)
 }

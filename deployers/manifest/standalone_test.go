@@ -109,7 +109,7 @@ func TestAStandaloneItemWithoutStatusWaitsForItsTarget(t *testing.T) {
 
 // TestAStandaloneItemThatNeverReachedItsTargetGoesWithoutIt has nothing to look for.
 func TestAStandaloneItemThatNeverReachedItsTargetGoesWithoutIt(t *testing.T) {
-	s := serveAs(t, 0, func(*rest.Config) *rest.Config { return &rest.Config{Host: "https://127.0.0.1:1"} })
+	s := serveAs(t, func(*rest.Config) *rest.Config { return &rest.Config{Host: "https://127.0.0.1:1"} })
 	item := s.createFor(manifests("1", "a"), time.Second)
 	s.await(item, func() bool { return item.Status.JobID == item.Status.JobIDFinished })
 	require.Equal(t, v1alpha1.PhaseFailed, item.Status.Phase)

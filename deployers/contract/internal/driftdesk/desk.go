@@ -94,8 +94,6 @@ type Options struct {
 	Live    client.Reader
 	// Identity of this process, as status.deployer.identity of its items says.
 	Identity string
-	// MaxWatches is how many watches there are at most; 0 means the default.
-	MaxWatches int
 }
 
 // Desk looks for drift of the items of a deployer while they have no job. What it finds out it hands to the worker of the item, which
@@ -124,8 +122,6 @@ type driftItem struct {
 	followed, paused bool
 	// unreachable says that the Target could not be opened for a while.
 	unreachable bool
-	// tooMany says that there are too many watches already.
-	tooMany bool
 	// doubtful says that the item shows something that this process has not found out, isNew that its job has ended a moment ago.
 	doubtful, isNew bool
 	findings        findings
@@ -158,7 +154,7 @@ func New(options Options) *Desk {
 	d := &Desk{
 		Options: options, items: map[types.NamespacedName]*driftItem{}, sites: map[siteKey]*site{}, searches: map[types.NamespacedName]*search{},
 	}
-	d.watches = drift.New(d.changed, options.MaxWatches)
+	d.watches = drift.New(d.changed)
 	return d
 }
 

@@ -219,8 +219,6 @@ func (f *findings) condition(generation int64, now time.Time) *metav1.Condition 
 		return say(metav1.ConditionTrue, reason, message)
 	}
 	switch {
-	case f.trouble == drift.TroubleTooMany:
-		return say(metav1.ConditionUnknown, reasonUnwatched, "The objects are not watched: to watch them "+string(f.trouble))
 	case f.trouble == drift.TroubleUnreachable:
 		return say(metav1.ConditionUnknown, reasonUnwatched, "The objects "+string(f.trouble))
 	case f.trouble != drift.NoTrouble:

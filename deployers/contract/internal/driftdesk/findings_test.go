@@ -55,7 +55,6 @@ func TestWhatIsShown(t *testing.T) {
 		"a correction":               {searches: []Found{fixed}, told: []string{reasonCorrected}, status: metav1.ConditionFalse, reason: reasonCorrected},
 		"a fight":                    {searches: []Found{fixed, fixed}, told: []string{reasonCorrected, reasonCorrected}, status: metav1.ConditionTrue, reason: reasonFought},
 		"a watch that breaks":        {trouble: "cannot be watched", status: metav1.ConditionUnknown, reason: reasonUnwatched},
-		"too many watches":           {trouble: drift.TroubleTooMany, status: metav1.ConditionUnknown, reason: reasonUnwatched},
 		"drift counts above trouble": {searches: []Found{drifted}, trouble: "cannot be watched", told: []string{kit.ReasonDrift}, status: metav1.ConditionTrue, reason: kit.ReasonDrift},
 		"a correction that fails": {
 			searches: []Found{{Resource: settings, Missing: true, Err: errors.New("denied")}}, told: []string{kit.ReasonDrift},

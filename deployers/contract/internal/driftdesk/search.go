@@ -77,7 +77,7 @@ func (s *site) finish(key types.NamespacedName, search *search) {
 	close(search.done)
 }
 
-// follow makes the watches know the objects of an item. It reports false where these are not on the cluster of the Target any more, or too many.
+// follow makes the watches know the objects of an item. It reports false where these are not on the cluster of the Target any more.
 func (s *site) follow(item *v1alpha1.DeployItem, known *driftItem) bool {
 	d := s.desk
 	deployed, err := d.Deployed(item)
@@ -92,7 +92,7 @@ func (s *site) follow(item *v1alpha1.DeployItem, known *driftItem) bool {
 	d.mu.Lock()
 	known.followed = true // before the watches know the item, because they may call back at once
 	d.mu.Unlock()
-	err = d.watches.Follow(known.key, drift.Deployed{
+	d.watches.Follow(known.key, drift.Deployed{
 		Cluster: s.cluster, Selector: deployed.Selector, Managers: deployed.Managers, Objects: objects, Since: finishedAt(item), Tell: known.doubtful,
 	})
 	if known.doubtful && isShownDrifted(item) || known.isNew && deployed.Merged {
@@ -100,7 +100,6 @@ func (s *site) follow(item *v1alpha1.DeployItem, known *driftItem) bool {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	known.tooMany = errors.Is(err, drift.ErrTooMany)
 	if d.items[known.key] == nil { // it was forgotten meanwhile, and nobody else would take it off the watches
 		d.watches.Leave(known.key)
 	}
@@ -160,9 +159,6 @@ func (s *site) search(ctx context.Context, item *v1alpha1.DeployItem, known *dri
 		known.doubtful = known.doubtful && !isSure
 		known.findings.add(found, time.Now(), func(note Note) { known.notes = append(known.notes, note) })
 		known.findings.trouble, known.findings.kind = trouble, kind.Kind
-		if known.tooMany {
-			known.findings.trouble = drift.TroubleTooMany
-		}
 		s.schedule(known, again)
 	})
 	if isNoted {

@@ -7,13 +7,19 @@ package watches
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 const (
@@ -22,10 +28,6 @@ const (
 	MaxNarrow = 8
 	// lingerTime keeps a watch open that nobody needs any more, because the next job often needs it again.
 	lingerTime = 10 * time.Second
-	// unwatchedPause is how long somebody waits for what is not watched, as for what cannot be.
-	unwatchedPause = maxBackoff
-	// maxName is the length of the longest name that is watched, and remembered: that of nearly all kinds.
-	maxName = 253
 )
 
 // Key identifies what a watch shows. Clusters are the same when they share their connection.
@@ -77,11 +79,7 @@ type Watches struct {
 	mu   sync.Mutex
 	open map[Key]*sharedWatch
 	of   map[Waiter]map[Key]*sharedWatch
-	// late wakes those who wait for what is not watched.
-	late map[Waiter]*time.Timer
-	// narrow counts the watches on single objects, by the key of all beside them.
-	narrow map[Key]int
-	done   bool
+	done bool
 }
 
 // Follow makes the watches of a waiter the given ones. What was seen in a call that started at since cannot have changed unnoticed:
@@ -90,18 +88,14 @@ func (w *Watches) Follow(by Waiter, watched []Object, since time.Time) {
 	w.mu.Lock()
 	wanted := map[Key]*sharedWatch{}
 	var missed []Key
-	isWatched := true
+	if w.open == nil {
+		w.open, w.of = map[Key]*sharedWatch{}, map[Waiter]map[Key]*sharedWatch{}
+	}
 	for _, one := range watched {
 		key := KeyOf(one)
 		shared, known := w.of[by][key]
-		if shared == nil && !key.isLong() {
-			if shared = w.showing(key); shared == nil {
-				shared = w.add(one.Cluster, key)
-			}
-		}
-		if shared == nil {
-			isWatched = false
-			continue
+		if !known {
+			shared = w.showing(one.Cluster, key)
 		}
 		if !known && shared.attach(by, key.name, since) {
 			missed = append(missed, key)
@@ -113,27 +107,13 @@ func (w *Watches) Follow(by Waiter, watched []Object, since time.Time) {
 			w.detach(by, key, shared)
 		}
 	}
-	w.remember(by, wanted, isWatched)
-	w.mu.Unlock()
-	if len(missed) > 0 {
-		by.Wake(missed...)
-	}
-}
-
-func (w *Watches) remember(by Waiter, wanted map[Key]*sharedWatch, isWatched bool) {
-	if w.of == nil {
-		w.of, w.late = map[Waiter]map[Key]*sharedWatch{}, map[Waiter]*time.Timer{}
-	}
 	w.of[by] = wanted
 	if len(wanted) == 0 {
 		delete(w.of, by)
 	}
-	if late := w.late[by]; late != nil {
-		late.Stop()
-		delete(w.late, by)
-	}
-	if !isWatched {
-		w.late[by] = time.AfterFunc(unwatchedPause, func() { by.Wake() })
+	w.mu.Unlock()
+	if len(missed) > 0 {
+		by.Wake(missed...)
 	}
 }
 
@@ -148,50 +128,28 @@ func (w *Watches) Follows(by Waiter, key Key) bool {
 // Release ends the watches of a waiter.
 func (w *Watches) Release(by Waiter) { w.Follow(by, nil, time.Time{}) }
 
-// showing returns an open watch that shows key: the one for the whole namespace if there is one; nil for none.
-func (w *Watches) showing(key Key) *sharedWatch {
-	if shared := w.open[key.wide()]; shared != nil {
-		return shared
+// showing returns a watch that shows a key: an open one, that for the whole namespace if there is one or too many single ones are open, else a new one.
+func (w *Watches) showing(cluster *target.Cluster, key Key) *sharedWatch {
+	narrow := 0
+	for open := range w.open {
+		if open.name != "" && open.wide() == key.wide() {
+			narrow++
+		}
 	}
-	return w.open[key]
-}
-
-// add opens a watch that shows key, for the whole namespace if too many single ones are open.
-func (w *Watches) add(cluster *target.Cluster, key Key) *sharedWatch {
-	if key.name != "" && w.narrow[key.wide()] >= MaxNarrow {
+	for _, known := range []Key{key.wide(), key} {
+		if shared := w.open[known]; shared != nil {
+			return shared
+		}
+	}
+	if narrow >= MaxNarrow {
 		key = key.wide()
 	}
 	shared := newSharedWatch(cluster, key)
-	w.enter(shared)
+	w.open[shared.key] = shared
 	if w.done {
 		shared.cancel()
 	}
 	return shared
-}
-
-// isLong reports whether a key names what no API server has, and is not worth to be kept.
-func (k Key) isLong() bool { return max(len(k.name), len(k.namespace)) > maxName }
-
-func (w *Watches) enter(shared *sharedWatch) {
-	if w.open == nil {
-		w.open, w.narrow = map[Key]*sharedWatch{}, map[Key]int{}
-	}
-	w.open[shared.key] = shared
-	if shared.key.name != "" {
-		w.narrow[shared.key.wide()]++
-	}
-}
-
-// leave ends a watch.
-func (w *Watches) leave(shared *sharedWatch) {
-	shared.cancel()
-	delete(w.open, shared.key)
-	if shared.key.name != "" {
-		beside := shared.key.wide()
-		if w.narrow[beside]--; w.narrow[beside] == 0 {
-			delete(w.narrow, beside)
-		}
-	}
 }
 
 func (w *Watches) detach(by Waiter, key Key, shared *sharedWatch) {
@@ -204,7 +162,8 @@ func (w *Watches) closeUnused(shared *sharedWatch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !shared.isUsed() && w.open[shared.key] == shared {
-		w.leave(shared)
+		shared.cancel()
+		delete(w.open, shared.key)
 	}
 }
 
@@ -218,4 +177,170 @@ func (w *Watches) Run(ctx context.Context) error {
 		shared.cancel()
 	}
 	return nil
+}
+
+// Pauses before a watch is opened again.
+const (
+	minBackoff = 250 * time.Millisecond
+	maxBackoff = 30 * time.Second
+)
+
+// sharedWatch watches one object, or one kind in one namespace, for all who wait for it.
+type sharedWatch struct {
+	key     Key
+	cluster *target.Cluster
+	cancel  context.CancelFunc
+
+	mu sync.Mutex
+	// complete is since when no change goes unnoticed; zero while the watch is not open.
+	complete time.Time
+	// changed is when an object of a name was last seen to change.
+	changed map[string]time.Time
+	// waiting are those who wait, by the name of the object that they wait for; the empty name means any.
+	waiting map[string]map[Waiter]struct{}
+}
+
+func newSharedWatch(cluster *target.Cluster, key Key) *sharedWatch {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &sharedWatch{
+		key: key, cluster: cluster, cancel: cancel,
+		changed: map[string]time.Time{}, waiting: map[string]map[Waiter]struct{}{},
+	}
+	go s.run(ctx)
+	return s
+}
+
+// attach adds who waits for the object of a name. It returns whether a change since the given time may have been missed;
+// while the watch is not open it need not be reported, because all are woken when it is.
+func (s *sharedWatch) attach(by Waiter, name string, since time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting[name] == nil {
+		s.waiting[name] = map[Waiter]struct{}{}
+	}
+	s.waiting[name][by] = struct{}{}
+	if s.complete.IsZero() {
+		return false
+	}
+	return s.complete.After(since) || s.lastChange(name).After(since)
+}
+
+func (s *sharedWatch) lastChange(name string) time.Time {
+	if name != "" {
+		return s.changed[name]
+	}
+	var last time.Time
+	for _, at := range s.changed {
+		if at.After(last) {
+			last = at
+		}
+	}
+	return last
+}
+
+// detach removes a waiter and reports whether nobody is left.
+func (s *sharedWatch) detach(by Waiter, name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.waiting[name], by)
+	if len(s.waiting[name]) == 0 {
+		delete(s.waiting, name)
+	}
+	return len(s.waiting) == 0
+}
+
+func (s *sharedWatch) isUsed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.waiting) > 0
+}
+
+// run keeps the watch open. Whenever it had to be opened anew all are woken, also when that failed: then the back-off paces
+// how often they look for themselves.
+func (s *sharedWatch) run(ctx context.Context) {
+	defer s.cancel()
+	for attempt := 0; ctx.Err() == nil; attempt++ {
+		started := time.Now()
+		s.stream(ctx)
+		s.interrupted()
+		if time.Since(started) > maxBackoff {
+			attempt = 0
+		}
+		kit.Sleep(ctx, kit.Doubled(minBackoff, maxBackoff, attempt))
+		s.wakeAll()
+	}
+}
+
+// stream opens the watch and reports changes until it breaks, be it by a panic over what the target sends.
+func (s *sharedWatch) stream(ctx context.Context) {
+	_ = rescue.Survived(ctx, func() error {
+		return s.cluster.Follow(ctx, target.Stream{Kind: s.key.kind, Namespace: s.key.namespace, Name: s.key.name}, s.opened, s.report)
+	})
+}
+
+func (s *sharedWatch) opened() {
+	s.mu.Lock()
+	s.complete = time.Now()
+	s.mu.Unlock()
+	s.wakeAll()
+}
+
+func (s *sharedWatch) interrupted() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.complete = time.Time{}
+	clear(s.changed)
+}
+
+func (s *sharedWatch) report(object metav1.Object) {
+	name := object.GetName()
+	s.mu.Lock()
+	s.changed[strings.Clone(name)] = time.Now() // not to keep the whole answer of the server
+	named, every := slices.Collect(maps.Keys(s.waiting[name])), slices.Collect(maps.Keys(s.waiting[""]))
+	s.mu.Unlock()
+	for _, waiter := range named {
+		waiter.Wake(s.key.of(name))
+	}
+	for _, waiter := range every {
+		waiter.Wake(s.key.wide())
+	}
+}
+
+// wakeAll wakes everybody for everything that they wait for.
+func (s *sharedWatch) wakeAll() {
+	s.mu.Lock()
+	all := map[Waiter][]Key{}
+	for name, set := range s.waiting {
+		for waiter := range set {
+			all[waiter] = append(all[waiter], s.key.of(name))
+		}
+	}
+	s.mu.Unlock()
+	for waiter, keys := range all {
+		waiter.Wake(keys...)
+	}
+}
+
+// News is what may have changed for a waiter since somebody last looked. The zero value is nothing.
+type News struct {
+	// Anything says that more may have changed than what is named.
+	Anything bool
+	named    map[Key]struct{}
+}
+
+// Add notes changes; no keys mean anything.
+func (n *News) Add(changed []Key) {
+	n.Anything = n.Anything || len(changed) == 0
+	for _, key := range changed {
+		if n.named == nil {
+			n.named = map[Key]struct{}{}
+		}
+		n.named[key] = struct{}{}
+	}
+}
+
+// Tells reports whether a key may have changed.
+func (n *News) Tells(key Key) bool {
+	_, named := n.named[key]
+	return named || n.Anything
 }
