@@ -5,8 +5,8 @@ package resources
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"sync"
@@ -89,14 +89,11 @@ func (s *Session) rivalBy(record map[string]string, release managedresource.Rele
 	return rival{Exists: true, Owner: "DeployItem " + item + " of namespace " + namespace}
 }
 
-// maxPages is how many answers of a list of a release's records are read: Helm keeps ten by default, and only metadata is read.
-const maxPages = 100
-
 // newestRecord returns the labels of the newest revision of a release, nil if there is none.
 func newestRecord(ctx context.Context, cluster *target.Cluster, kind string, release managedresource.ReleaseReference) (map[string]string, error) {
 	var newest map[string]string
 	var last int
-	err := target.Pages(maxPages, func(limit int64, next string) (string, error) {
+	err := target.Pages(math.MaxInt, func(limit int64, next string) (string, error) {
 		if next == "" {
 			newest, last = nil, -1
 		}
@@ -111,11 +108,7 @@ func newestRecord(ctx context.Context, cluster *target.Cluster, kind string, rel
 		}
 		return list.Continue, err
 	})
-	switch {
-	case errors.Is(err, target.ErrTooManyPages):
-		return nil, fmt.Errorf("cannot find out whether Helm release %s/%s exists on target %s: it has too many records there; delete those of old revisions",
-			release.Namespace, release.Name, cluster.Name)
-	case err != nil:
+	if err != nil {
 		return nil, fmt.Errorf("cannot find out whether Helm release %s/%s exists on target %s: %s",
 			release.Namespace, release.Name, cluster.Name, target.ShownError(err))
 	}

@@ -108,7 +108,7 @@ func Objects(ctx context.Context, s *resources.Session, desired []resources.Desi
 	}
 	var applied Applied
 	plan, problems := planOf(ctx, s, desired, options, &applied)
-	w := newWriter(s, options, plan)
+	w := newWriter(ctx, s, options, plan)
 	isServerSide := options.Strategy == managedresource.UpdateStrategyApply
 	if isServerSide {
 		problems = append(problems, w.rehearse(ctx, rehearsable(&plan))...)
@@ -132,9 +132,9 @@ func Objects(ctx context.Context, s *resources.Session, desired []resources.Desi
 	return applied, errors.Join(problems...)
 }
 
-func newWriter(s *resources.Session, options Options, plan [groups][]task) *writer {
+func newWriter(ctx context.Context, s *resources.Session, options Options, plan [groups][]task) *writer {
 	w := &writer{
-		cluster: s.Cluster, owner: s.Owner, memory: options.Memory, strategy: options.Strategy, others: neighbours.NewHoldings(s, asked(plan)),
+		cluster: s.Cluster, owner: s.Owner, memory: options.Memory, strategy: options.Strategy, others: neighbours.NewHoldings(ctx, s),
 		needed: map[schema.GroupKind]bool{}, defined: map[schema.GroupKind]bool{},
 	}
 	for _, t := range plan[definitions] {
@@ -144,15 +144,6 @@ func newWriter(s *resources.Session, options Options, plan [groups][]task) *writ
 		w.needed[t.Object.GroupVersionKind().GroupKind()] = true
 	}
 	return w
-}
-
-// asked returns the identities of the objects of a plan.
-func asked(plan [groups][]task) map[objects.Identity]bool {
-	asked := map[objects.Identity]bool{}
-	for _, t := range slices.Concat(plan[:]...) {
-		asked[objects.IdentityOf(t.ref)] = true
-	}
-	return asked
 }
 
 // planOf sorts the objects into the groups. Objects whose kind is unknown, or that lack a namespace, become errors. Those and the objects to be

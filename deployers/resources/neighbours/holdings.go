@@ -1,9 +1,11 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package neighbours finds out what other DeployItems have a right to on a target. It only reads.
 package neighbours
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -28,23 +30,24 @@ import (
 func FindDeployItem(ctx context.Context, live crclient.Reader, namespace, label string) (*metav1.PartialObjectMetadata, error) {
 	item := &metav1.PartialObjectMetadata{}
 	item.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("DeployItem"))
-	found, err := getNamed(ctx, live, namespace, label, item)
-	if found || err != nil || len(label) < resources.MaxLabelValue {
-		return ifFound(item, found), err
-	}
-	names, err := longNames(ctx, live, namespace)
-	if err != nil || names[label] == "" {
+	found, err := find(ctx, live, namespace, label, item, func() (map[string]string, error) { return longNames(ctx, live, namespace) })
+	if !found {
 		return nil, err
 	}
-	found, err = getNamed(ctx, live, namespace, names[label], item)
-	return ifFound(item, found), err
+	return item, nil
 }
 
-func ifFound[T any](item *T, found bool) *T {
-	if !found {
-		return nil
+// find reads a DeployItem and reports whether there is one. Names returns those that labels hold shortened, by these labels.
+func find(ctx context.Context, live crclient.Reader, namespace, label string, item crclient.Object, names func() (map[string]string, error)) (bool, error) {
+	found, err := getNamed(ctx, live, namespace, label, item)
+	if found || err != nil || len(label) < resources.MaxLabelValue {
+		return found, err
 	}
-	return item
+	long, err := names()
+	if err != nil || long[label] == "" {
+		return false, err
+	}
+	return getNamed(ctx, live, namespace, long[label], item)
 }
 
 func getNamed(ctx context.Context, live crclient.Reader, namespace, name string, item crclient.Object) (bool, error) {
@@ -80,14 +83,12 @@ func longNames(ctx context.Context, live crclient.Reader, namespace string) (map
 	return names, err
 }
 
-// holding is what a DeployItem has a right to on targets, of the objects that another one is about to apply.
+// holding is what a DeployItem has a right to on targets.
 type holding struct {
 	// everything says that nothing is known to be free.
 	everything bool
 	// removes says that the DeployItem exists and deletes what it has let go of.
 	removes bool
-	// asked are the objects of interest, nil for all; the holding remembers no others.
-	asked map[objects.Identity]bool
 	// objects are those that it holds, and with the value false those that it neither holds nor deletes.
 	objects map[objects.Identity]bool
 }
@@ -107,9 +108,8 @@ func (h holding) abandons(object *unstructured.Unstructured) bool {
 // add adds an object. Live objects of kinds without namespace have none, whatever the manifest says.
 func (h holding) add(ref managedresource.ResourceReference, isHeld bool) {
 	for range 2 {
-		if key := objects.IdentityOf(ref); h.asked == nil || h.asked[key] {
-			h.objects[key] = h.objects[key] || isHeld
-		}
+		key := objects.IdentityOf(ref)
+		h.objects[key] = h.objects[key] || isHeld
 		ref.Namespace = ""
 	}
 }
@@ -117,7 +117,7 @@ func (h holding) add(ref managedresource.ResourceReference, isHeld bool) {
 // holdingOf returns what a DeployItem holds; one that does not exist holds nothing. What its manifests no longer have, or leave alone, is free
 // before a job has removed it, so that two items may swap objects whichever comes first: a deletion leaves what another item has taken. So one
 // that is being deleted holds nothing either.
-func holdingOf(item *v1alpha1.DeployItem, asked map[objects.Identity]bool) holding {
+func holdingOf(item *v1alpha1.DeployItem) holding {
 	switch {
 	case item == nil:
 		return holding{}
@@ -126,12 +126,12 @@ func holdingOf(item *v1alpha1.DeployItem, asked map[objects.Identity]bool) holdi
 	case !item.DeletionTimestamp.IsZero():
 		return holding{removes: item.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] != "true"}
 	case item.Spec.Type == v1alpha1.ManifestDeployItemType:
-		return manifestHolding(item, asked)
+		return manifestHolding(item)
 	}
-	return chartHolding(item, asked)
+	return chartHolding(item)
 }
 
-func manifestHolding(item *v1alpha1.DeployItem, asked map[objects.Identity]bool) holding {
+func manifestHolding(item *v1alpha1.DeployItem) holding {
 	if item.Spec.Configuration == nil {
 		return holding{everything: true}
 	}
@@ -143,7 +143,7 @@ func manifestHolding(item *v1alpha1.DeployItem, asked map[objects.Identity]bool)
 	if err != nil {
 		return holding{everything: true}
 	}
-	held := holding{removes: true, asked: asked, objects: map[objects.Identity]bool{}}
+	held := holding{removes: true, objects: map[objects.Identity]bool{}}
 	for _, d := range desired {
 		held.add(objects.ReferenceTo(d.Object), d.Policy != managedresource.IgnorePolicy)
 	}
@@ -151,7 +151,7 @@ func manifestHolding(item *v1alpha1.DeployItem, asked map[objects.Identity]bool)
 }
 
 // chartHolding goes by the record, because only a job knows what a chart renders. While a job is due or at work, everything may be in it.
-func chartHolding(item *v1alpha1.DeployItem, asked map[objects.Identity]bool) holding {
+func chartHolding(item *v1alpha1.DeployItem) holding {
 	status := &item.Status
 	isSettled := status.IsIdle() && status.Phase == v1alpha1.PhaseSucceeded && status.ObservedGeneration == item.Generation
 	if !isSettled || status.ProviderStatus == nil {
@@ -161,7 +161,7 @@ func chartHolding(item *v1alpha1.DeployItem, asked map[objects.Identity]bool) ho
 	if err != nil {
 		return holding{everything: true}
 	}
-	held := holding{removes: true, asked: asked, objects: map[objects.Identity]bool{}}
+	held := holding{removes: true, objects: map[objects.Identity]bool{}}
 	for _, resource := range recorded.ManagedResources {
 		held.add(resource.Resource, true)
 	}
@@ -175,40 +175,27 @@ func chartHolding(item *v1alpha1.DeployItem, asked map[objects.Identity]bool) ho
 	return held
 }
 
-// Holdings is what other DeployItems of the namespace hold of the objects that one call applies. Each is read once, one after the other, so that
-// marks, which anybody may write, cost little.
+// Holdings is what other DeployItems of the namespace hold. Each is read once in a call.
 type Holdings struct {
 	session *resources.Session
-	asked   map[objects.Identity]bool
 	known   sync.Map
-	reading sync.Mutex
 	names   func() (map[string]string, error)
 }
 
-// NewHoldings prepares for questions of a session about objects.
-func NewHoldings(session *resources.Session, asked map[objects.Identity]bool) *Holdings {
-	return &Holdings{session: session, asked: asked}
+// NewHoldings prepares for questions of a session.
+func NewHoldings(ctx context.Context, s *resources.Session) *Holdings {
+	return &Holdings{session: s, names: sync.OnceValues(func() (map[string]string, error) { return longNames(ctx, s.DeployItems, s.Owner.Namespace) })}
 }
 
 // holdingBy returns what a DeployItem of the own namespace holds.
 func (h *Holdings) holdingBy(ctx context.Context, label string) (holding, error) {
-	live, namespace := h.session.DeployItems, h.session.Owner.Namespace
 	read, _ := h.known.LoadOrStore(label, sync.OnceValues(func() (holding, error) {
-		h.reading.Lock()
-		defer h.reading.Unlock()
 		item := &v1alpha1.DeployItem{}
-		found, err := getNamed(ctx, live, namespace, label, item)
-		if found || err != nil || len(label) < resources.MaxLabelValue {
-			return holdingOf(ifFound(item, found), h.asked), err
+		found, err := find(ctx, h.session.DeployItems, h.session.Owner.Namespace, label, item, h.names)
+		if !found {
+			item = nil
 		}
-		if h.names == nil {
-			h.names = sync.OnceValues(func() (map[string]string, error) { return longNames(ctx, live, namespace) })
-		}
-		names, err := h.names()
-		if err == nil && names[label] != "" {
-			found, err = getNamed(ctx, live, namespace, names[label], item)
-		}
-		return holdingOf(ifFound(item, found), h.asked), err
+		return holdingOf(item), err
 	}))
 	return read.(func() (holding, error))()
 }
@@ -259,4 +246,47 @@ func ofRelease(release managedresource.ReleaseReference, owner string, unknown e
 	}
 	now.Handover = "remove its annotation " + helm.ReleaseNameAnnotation + " if the release left it behind"
 	return now
+}
+
+// Heir finds another DeployItem of the namespace and the Target whose manifests have an object, with the policy that they give it.
+func Heir(ctx context.Context, siblings crclient.Reader, owner resources.Owner, target string, live *unstructured.Unstructured) (*v1alpha1.DeployItem, managedresource.ManifestPolicy, error) {
+	items := &v1alpha1.DeployItemList{}
+	if err := siblings.List(ctx, items, crclient.InNamespace(owner.Namespace), crclient.UnsafeDisableDeepCopy); err != nil {
+		return nil, "", fmt.Errorf("cannot list the DeployItems of namespace %s: %w", owner.Namespace, err)
+	}
+	for i := range items.Items {
+		item := &items.Items[i]
+		isCandidate := item.Name != owner.Item && item.Spec.Type == v1alpha1.ManifestDeployItemType && item.DeletionTimestamp.IsZero() &&
+			item.Spec.Target != nil && item.Spec.Target.Name == target && item.Spec.Configuration != nil
+		if !isCandidate || !bytes.Contains(item.Spec.Configuration.Raw, []byte(live.GetName())) {
+			continue // most are told apart without being decoded
+		}
+		if policy := policyOf(item, live); policy != "" && policy != managedresource.IgnorePolicy {
+			return item, policy, nil
+		}
+	}
+	return nil, "", nil
+}
+
+// policyOf returns the policy that the manifests of a DeployItem give an object, empty if they do not have it or cannot be read.
+func policyOf(item *v1alpha1.DeployItem, live *unstructured.Unstructured) managedresource.ManifestPolicy {
+	config, err := manifest.DecodeConfiguration(item.Spec.Configuration.Raw)
+	if err != nil {
+		return ""
+	}
+	desired, err := resources.Expand(config.Manifests)
+	if err != nil {
+		return ""
+	}
+	var policy managedresource.ManifestPolicy
+	for _, d := range desired {
+		ref := objects.ReferenceTo(d.Object)
+		if live.GetNamespace() == "" {
+			ref.Namespace = ""
+		}
+		if objects.IdentityOf(ref) == objects.IdentityOf(objects.ReferenceTo(live)) {
+			policy = d.Policy
+		}
+	}
+	return policy
 }

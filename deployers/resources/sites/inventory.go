@@ -1,6 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package sites keeps the inventory of a DeployItem: what its jobs have put on which cluster, or set out to.
 package sites
 
 import (

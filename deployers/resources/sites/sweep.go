@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,29 +54,10 @@ func Search(ctx context.Context, s *resources.Session, namespaces ...string) (fo
 	return swept.found, refusal, nil
 }
 
-// maxFound is what the objects that one search finds may take in memory, in bytes: more than the status of a DeployItem can record.
-const maxFound = 8 << 20
-
-// foundCost is what a found object takes beside its names.
-const foundCost = 256
-
 // sweep is one search.
 type sweep struct {
 	*resources.Session
 	found []managedresource.ManagedResourceStatus
-	// cost is what found takes in memory.
-	cost int
-}
-
-// add notes an object that was found. Nothing else of it is kept.
-func (s *sweep) add(gvk schema.GroupVersionKind, item *metav1.PartialObjectMetadata) error {
-	if s.cost += foundCost + len(item.Name) + len(item.Namespace) + len(item.UID); s.cost > maxFound {
-		return fmt.Errorf("target %s has more objects with its marks than a DeployItem can have deployed; delete them there", s.Cluster.Name)
-	}
-	s.found = append(s.found, managedresource.ManagedResourceStatus{Policy: managedresource.ManagePolicy,
-		Resource: managedresource.ResourceReference{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind,
-			Name: item.Name, Namespace: item.Namespace, UID: item.UID}})
-	return nil
 }
 
 // kind looks for the objects of one kind. The refusal is set if it may be listed nowhere.
@@ -145,13 +127,13 @@ func isRefusedInPart(err error) bool {
 
 // marked finds the objects of a kind in a namespace, or in all, that carry the owner's marks. Those of a list that fails count for nothing.
 func (s *sweep) marked(ctx context.Context, gvk schema.GroupVersionKind, namespace string) error {
-	before, cost, version := len(s.found), s.cost, gvk.GroupVersion()
-	err := target.Pages(maxPages, func(limit int64, next string) (string, error) {
+	before := len(s.found)
+	err := target.Pages(math.MaxInt, func(limit int64, next string) (string, error) {
 		if next == "" {
-			s.found, s.cost = s.found[:before], cost
+			s.found = s.found[:before]
 		}
 		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(version.WithKind(gvk.Kind + "List"))
+		list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 		err := s.Cluster.Client.List(ctx, list, crclient.InNamespace(namespace), crclient.Limit(limit), crclient.Continue(next),
 			crclient.MatchingLabels{v1alpha1.ManifestDeployItemLabel: resources.LabelValue(s.Owner.Item)})
 		if err != nil {
@@ -159,9 +141,9 @@ func (s *sweep) marked(ctx context.Context, gvk schema.GroupVersionKind, namespa
 		}
 		for i := range list.Items {
 			if item := &list.Items[i]; isSwept(s.Owner, item) {
-				if err := s.add(gvk, item); err != nil {
-					return "", err
-				}
+				s.found = append(s.found, managedresource.ManagedResourceStatus{Policy: managedresource.ManagePolicy,
+					Resource: managedresource.ResourceReference{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind,
+						Name: item.Name, Namespace: item.Namespace, UID: item.UID}})
 			}
 		}
 		return list.Continue, nil
@@ -169,16 +151,12 @@ func (s *sweep) marked(ctx context.Context, gvk schema.GroupVersionKind, namespa
 	if err == nil {
 		return nil
 	}
-	s.found, s.cost = s.found[:before], cost
+	s.found = s.found[:before]
 	if objects.IsGone(err) {
 		return nil
 	}
 	return fmt.Errorf("cannot list %s on target %s: %w", gvk.Kind, s.Cluster.Name, err)
 }
-
-// maxPages is how many answers of a list are read: a million objects with the label of one owner in pages of the usual size, 2000 where others write
-// objects so large that each is an answer of its own.
-const maxPages = 2000
 
 // isSwept reports whether an object certainly is the owner's. Objects that controllers make copy labels (Endpoints) or annotations (ReplicaSets) of the
 // deployed ones, never both without naming an owner. Copies by backups and replicators have both, but nobody writes them under a name of ours.
