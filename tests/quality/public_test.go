@@ -7,8 +7,6 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
-	"path"
-	"slices"
 	"strings"
 	"testing"
 
@@ -50,23 +48,4 @@ func (h hidden) Visible() {}
 		"deployers/target: type Cluster struct, Client any",
 		"deployers/target: type Cluster struct, embeds Embedded",
 	}, strings.Split(strings.TrimSpace(strings.TrimPrefix(text, publicNamesHead)), "\n"))
-}
-
-// TestOtherPackagesPromiseNothing keeps importers from relying on what is not in PublicNamesPage.
-func TestOtherPackagesPromiseNothing(t *testing.T) {
-	told := map[string]bool{}
-	for _, file := range files(t) {
-		folder := path.Dir(file.Path)
-		isPublic := slices.ContainsFunc(publicRooms, func(room string) bool { return within(folder, room) })
-		isProgram := file.Syntax.Name.Name == "main" || within(folder, "cmd") || within(folder, "tests")
-		if isPublic || isProgram || file.IsTest() {
-			continue
-		}
-		comment := strings.Join(strings.Fields(file.Syntax.Doc.Text()), " ")
-		told[folder] = told[folder] || strings.Contains(comment, "It promises nothing to others.")
-	}
-	assert.Greater(t, len(told), 40)
-	for folder, isTold := range told {
-		assert.True(t, isTold, "the comment of package %s has to end with: It promises nothing to others.", folder)
-	}
 }
