@@ -23,9 +23,11 @@ type ComponentVersionOverwriteReference struct {
 	// +optional
 	RepositoryContext *AnyJSON `json:"repositoryContext,omitempty"`
 	// componentName of the component.
+	// +kubebuilder:validation:MaxLength=255
 	// +optional
 	ComponentName string `json:"componentName,omitempty"`
 	// version of the component.
+	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Version string `json:"version,omitempty"`
 }
@@ -43,6 +45,7 @@ type ComponentVersionOverwrites struct {
 	Undecoded Undecoded `json:"-"`
 
 	// overwrites are tried in order.
+	// +kubebuilder:validation:MaxItems=10000
 	// +optional
 	// +listType=atomic
 	Overwrites []ComponentVersionOverwrite `json:"overwrites,omitempty"`

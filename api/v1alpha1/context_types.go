@@ -39,6 +39,7 @@ type ContextConfiguration struct {
 	// +optional
 	OCMConfig *LocalObjectReference `json:"ocmConfig,omitempty"`
 	// registryPullSecrets name Secrets with registry credentials.
+	// +kubebuilder:validation:MaxItems=1000
 	// +optional
 	// +listType=atomic
 	RegistryPullSecrets []LocalObjectReference `json:"registryPullSecrets,omitempty"`
@@ -52,9 +53,11 @@ type ContextConfiguration struct {
 	// +optional
 	Configurations map[string]AnyJSON `json:"configurations,omitempty"`
 	// componentVersionOverwrites names a ComponentVersionOverwrites object.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	ComponentVersionOverwritesReference string `json:"componentVersionOverwrites,omitempty"`
 	// verificationSignatures maps signature names to their keys.
+	// +kubebuilder:validation:MaxProperties=1000
 	// +optional
 	VerificationSignatures map[string]VerificationSignature `json:"verificationSignatures,omitempty"`
 	// requireVerifiedSources refuses Flux sources whose signature Flux itself has not verified: they need spec.verify and the condition

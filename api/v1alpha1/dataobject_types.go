@@ -36,8 +36,10 @@ type DataObject struct {
 // ValueReference names a Secret of the same namespace that holds a value.
 type ValueReference struct {
 	// name of the Secret.
+	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 	// key inside the Secret. Default: the whole Secret as one object.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Key string `json:"key,omitempty"`
 }

@@ -11,6 +11,8 @@ import (
 // DeployerRegistrationSpec describes how to install one deployer.
 type DeployerRegistrationSpec struct {
 	// types are the types that the deployer carries out.
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MaxLength=1024
 	// +optional
 	// +listType=atomic
 	DeployItemTypes []string `json:"types,omitempty"`

@@ -16,8 +16,10 @@ const DefaultDeployItemTimeout = 10 * time.Minute
 // DeployItemSpec is one piece of work for a deployer.
 type DeployItemSpec struct {
 	// type selects the deployer.
+	// +kubebuilder:validation:MaxLength=1024
 	Type string `json:"type"`
 	// context names the Context in the same namespace; empty means "default".
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Context string `json:"context,omitempty"`
 	// target to deploy to, always in the DeployItem's namespace.
@@ -38,6 +40,7 @@ type DeployItemSpec struct {
 	OnDelete *OnDeleteConfig `json:"onDelete,omitempty"`
 	// serviceAccountName names a ServiceAccount of the DeployItem's namespace that the deployer acts as on the Targets of the item; it goes before
 	// the one that a Target names. The name has no namespace.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 }
@@ -45,8 +48,10 @@ type DeployItemSpec struct {
 // DeployItemTarget names the Target of a DeployItem.
 type DeployItemTarget struct {
 	// name of the Target.
+	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 	// namespace is accepted; the Target is always read from the DeployItem's namespace.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 }

@@ -13,15 +13,18 @@ type EnvironmentSpec struct {
 	// hostTarget is the template of the Target of that cluster.
 	HostTarget TargetTemplate `json:"hostTarget"`
 	// namespace of the host cluster for the deployers.
+	// +kubebuilder:validation:MaxLength=253
 	Namespace string `json:"namespace"`
 	// landscaperClusterConfig says how the environment reaches the landscaper cluster.
 	LandscaperClusterRestConfig ClusterRestConfig `json:"landscaperClusterConfig"`
 	// targetSelectors are handed to the deployers of this environment.
+	// +kubebuilder:validation:MaxItems=1000
 	// +optional
 	// +listType=atomic
 	TargetSelectors []TargetSelector `json:"targetSelectors,omitempty"`
 	// namespaces of the landscaper cluster in which the deployers of this environment may work. Absent is all, as in the API of Gardener Landscaper,
 	// or all that the namespace of the Environment allows; an empty list is none. An addition to the API of Gardener Landscaper.
+	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:MaxItems=1000
 	// +listType=set
 	// +optional
@@ -85,14 +88,17 @@ type TargetTemplate struct {
 // ClusterRestConfig says how to reach an API server.
 type ClusterRestConfig struct {
 	// host is the URL of the API server.
+	// +kubebuilder:validation:MaxLength=4096
 	Host string `json:"host"`
 	// apiPath is a prefix of all paths.
+	// +kubebuilder:validation:MaxLength=4096
 	// +optional
 	APIPath string `json:"apiPath,omitempty"`
 	// insecure skips the verification of the server's certificate.
 	// +optional
 	Insecure bool `json:"insecure,omitempty"`
 	// serverName is the name to expect in the server's certificate.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	ServerName string `json:"serverName,omitempty"`
 	// caData is the PEM of the CA, base64 in YAML; it may be an empty text.
@@ -102,10 +108,13 @@ type ClusterRestConfig struct {
 	// +optional
 	CAData []byte `json:"caData,omitempty"`
 	// nextProtos lists the application protocols to offer.
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MaxLength=253
 	// +optional
 	// +listType=atomic
 	NextProtos []string `json:"nextProtos,omitempty"`
 	// proxyURL is the proxy that leads there, without a login. An addition to the API of Gardener Landscaper.
+	// +kubebuilder:validation:MaxLength=4096
 	// +kubebuilder:validation:Pattern=`^((http|https|socks5)://[^@]+)?$`
 	// +optional
 	ProxyURL string `json:"proxyURL,omitempty"`

@@ -11,13 +11,16 @@ import (
 // ExecutionSpec lists the DeployItems to make.
 type ExecutionSpec struct {
 	// context names the Context in the same namespace; empty means "default".
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Context string `json:"context,omitempty"`
 	// deployItems are the templates.
+	// +kubebuilder:validation:MaxItems=10000
 	// +optional
 	// +listType=atomic
 	DeployItems []DeployItemTemplate `json:"deployItems,omitempty"`
 	// deployItemsCompressed is the gzipped JSON of the templates; when given it wins over deployItems.
+	// +kubebuilder:validation:MaxLength=1433600
 	// +optional
 	DeployItemsCompressed []byte `json:"deployItemsCompressed,omitempty"`
 	// sensitiveExports keeps what the items export in a Secret that the DataObject of the exports names. Default: false. An addition to the API of
@@ -29,8 +32,11 @@ type ExecutionSpec struct {
 // DeployItemTemplate is the template of one DeployItem.
 type DeployItemTemplate struct {
 	// name of the item, unique in the Execution.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$`
 	Name string `json:"name"`
 	// type selects the deployer.
+	// +kubebuilder:validation:MaxLength=1024
 	Type string `json:"type"`
 	// target to deploy to.
 	// +optional
@@ -42,6 +48,8 @@ type DeployItemTemplate struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Configuration *runtime.RawExtension `json:"config"`
 	// dependsOn names items that have to succeed before.
+	// +kubebuilder:validation:MaxItems=10000
+	// +kubebuilder:validation:items:MaxLength=63
 	// +optional
 	// +listType=atomic
 	DependsOn []string `json:"dependsOn,omitempty"`
@@ -55,6 +63,7 @@ type DeployItemTemplate struct {
 	// +optional
 	OnDelete *OnDeleteConfig `json:"onDelete,omitempty"`
 	// serviceAccountName names a ServiceAccount of the namespace that the deployer acts as on the Targets of the item.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 }

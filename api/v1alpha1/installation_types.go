@@ -34,6 +34,7 @@ const (
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,fieldPath=".imports.targets",rule="oldSelf.hasValue() || !has(self.imports) || !has(self.imports.targets) || self.imports.targets.all(t, (has(t.target) && size(t.target) > 0 ? 1 : 0) + (has(t.targets) && dyn(t.targets) != null ? 1 : 0) + (has(t.targetListRef) && size(t.targetListRef) > 0 ? 1 : 0) + (has(t.targetMap) ? 1 : 0) + (has(t.targetMapRef) && size(t.targetMapRef) > 0 ? 1 : 0) == 1)",message="give exactly one of target, targets, targetListRef, targetMap and targetMapRef for each import"
 type InstallationSpec struct {
 	// context names the Context in the same namespace, for example shop. Default: default.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Context string `json:"context,omitempty"`
 	// suspend starts no job while it is true; a running job goes on. A deletion then uninstalls nothing. Default: false.
@@ -79,6 +80,7 @@ type InstallationSpec struct {
 // Verification names the signature to verify.
 type Verification struct {
 	// signatureName is the name of the signature in the component descriptor; its keys come from the Context.
+	// +kubebuilder:validation:MaxLength=1024
 	SignatureName string `json:"signatureName"`
 }
 
@@ -96,6 +98,7 @@ type ComponentDescriptorDefinition struct {
 	// +optional
 	SourceReference *SourceReference `json:"sourceRef,omitempty"`
 	// path of the descriptor, archive or CTF inside the artifact of sourceRef, for example ./component-descriptor.yaml.
+	// +kubebuilder:validation:MaxLength=4096
 	// +optional
 	Path string `json:"path,omitempty"`
 }
@@ -108,8 +111,10 @@ type ComponentDescriptorReference struct {
 	// +optional
 	RepositoryContext *AnyJSON `json:"repositoryContext,omitempty"`
 	// componentName of the component.
+	// +kubebuilder:validation:MaxLength=255
 	ComponentName string `json:"componentName"`
 	// version of the component.
+	// +kubebuilder:validation:MaxLength=128
 	Version string `json:"version"`
 }
 
@@ -127,6 +132,7 @@ type BlueprintDefinition struct {
 	SourceReference *SourceReference `json:"sourceRef,omitempty"`
 	// path of the directory of the blueprint inside the artifact of sourceRef, or inside what ref or inline hold, for example ./blueprints/web. Default:
 	// its root.
+	// +kubebuilder:validation:MaxLength=4096
 	// +optional
 	Path string `json:"path,omitempty"`
 }
@@ -134,6 +140,7 @@ type BlueprintDefinition struct {
 // BlueprintReference names a resource of a component version.
 type BlueprintReference struct {
 	// resourceName of the blueprint in the component descriptor.
+	// +kubebuilder:validation:MaxLength=1024
 	ResourceName string `json:"resourceName"`
 }
 
@@ -148,10 +155,12 @@ type InlineBlueprint struct {
 // InstallationImports lists the imports of an Installation.
 type InstallationImports struct {
 	// data imports.
+	// +kubebuilder:validation:MaxItems=10000
 	// +optional
 	// +listType=atomic
 	Data []DataImport `json:"data,omitempty"`
 	// targets are target imports.
+	// +kubebuilder:validation:MaxItems=10000
 	// +optional
 	// +listType=atomic
 	Targets []TargetImport `json:"targets,omitempty"`
@@ -165,11 +174,14 @@ type InstallationImports struct {
 // DataImport reads one value: exactly one of dataRef, secretRef and configMapRef.
 type DataImport struct {
 	// name of the import, unique over data and targets.
+	// +kubebuilder:validation:MaxLength=1024
 	Name string `json:"name"`
 	// dataRef names a DataObject in the scope of the parent, for example shop-url; #name is the object of that name.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	DataRef string `json:"dataRef,omitempty"`
 	// version is accepted for old manifests and has no effect.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Version string `json:"version,omitempty"`
 	// secretRef names a Secret, or one key of it, read as YAML.
@@ -187,22 +199,29 @@ type DataImport struct {
 // TargetImport reads one or several Targets: exactly one of its fields besides the name.
 type TargetImport struct {
 	// name of the import, unique over data and targets.
+	// +kubebuilder:validation:MaxLength=1024
 	Name string `json:"name"`
 	// target names one Target.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Target string `json:"target,omitempty"`
 	// targets names a list of Targets; an empty list is a value.
+	// +kubebuilder:validation:MaxItems=10000
+	// +kubebuilder:validation:items:MaxLength=1024
 	// +optional
 	// +nullable
 	// +listType=atomic
 	Targets []string `json:"targets,omitzero"`
 	// targetListRef names a target list import of the parent.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	TargetListReference string `json:"targetListRef,omitempty"`
 	// targetMap names Targets by key; an empty map is a value.
+	// +kubebuilder:validation:MaxProperties=10000
 	// +optional
 	TargetMap map[string]string `json:"targetMap,omitzero"`
 	// targetMapRef names a target map import of the parent.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	TargetMapReference string `json:"targetMapRef,omitempty"`
 }
@@ -210,10 +229,12 @@ type TargetImport struct {
 // InstallationExports lists the exports of an Installation.
 type InstallationExports struct {
 	// data exports.
+	// +kubebuilder:validation:MaxItems=10000
 	// +optional
 	// +listType=atomic
 	Data []DataExport `json:"data,omitempty"`
 	// targets are target exports.
+	// +kubebuilder:validation:MaxItems=10000
 	// +optional
 	// +listType=atomic
 	Targets []TargetExport `json:"targets,omitempty"`
@@ -222,8 +243,10 @@ type InstallationExports struct {
 // DataExport writes one value to a DataObject.
 type DataExport struct {
 	// name of the export.
+	// +kubebuilder:validation:MaxLength=1024
 	Name string `json:"name"`
 	// dataRef names the DataObject in the scope of the parent.
+	// +kubebuilder:validation:MaxLength=1024
 	DataRef string `json:"dataRef"`
 	// sensitive keeps the value in a Secret that the DataObject names. It counts also where the blueprint says it of the export. Default: false. An
 	// addition to the API of Gardener Landscaper.
@@ -234,8 +257,10 @@ type DataExport struct {
 // TargetExport writes one Target.
 type TargetExport struct {
 	// name of the export.
+	// +kubebuilder:validation:MaxLength=1024
 	Name string `json:"name"`
 	// target names the Target in the scope of the parent.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Target string `json:"target,omitempty"`
 }
@@ -256,6 +281,7 @@ type SucceededReconcile struct {
 	// +optional
 	Interval *Duration `json:"interval,omitempty"`
 	// cronSpec in the standard five fields, for example "0 3 * * *", or a descriptor like @daily.
+	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	CronSpec string `json:"cronSpec,omitempty"`
 }
@@ -271,6 +297,7 @@ type FailedReconcile struct {
 	// +optional
 	Interval *Duration `json:"interval,omitempty"`
 	// cronSpec in the standard five fields, for example "0 3 * * *", or a descriptor like @daily.
+	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	CronSpec string `json:"cronSpec,omitempty"`
 }

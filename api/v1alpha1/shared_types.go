@@ -16,9 +16,11 @@ import (
 // ObjectReference names an object. An empty namespace means the namespace of the object that holds the reference.
 type ObjectReference struct {
 	// name of the object.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Name string `json:"name,omitempty"`
 	// namespace of the object.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 }
@@ -38,6 +40,7 @@ type TypedObjectReference struct {
 // LocalObjectReference names an object in the same namespace.
 type LocalObjectReference struct {
 	// name of the object.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Name string `json:"name,omitempty"`
 }
@@ -45,11 +48,14 @@ type LocalObjectReference struct {
 // LocalSecretReference names a Secret in the same namespace and, optionally, one of its keys.
 type LocalSecretReference struct {
 	// name of the Secret.
+	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 	// key inside the Secret. Empty means the whole Secret as one object.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Key string `json:"key,omitempty"`
 	// namespace is accepted for old manifests and ignored: only Secrets of the own namespace are read.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 }
@@ -57,11 +63,14 @@ type LocalSecretReference struct {
 // LocalConfigMapReference names a ConfigMap in the same namespace and, optionally, one of its keys.
 type LocalConfigMapReference struct {
 	// name of the ConfigMap.
+	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 	// key inside the ConfigMap. Empty means the whole ConfigMap as one object.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Key string `json:"key,omitempty"`
 	// namespace is accepted for old manifests and ignored: only ConfigMaps of the own namespace are read.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 }
@@ -70,6 +79,7 @@ type LocalConfigMapReference struct {
 type SecretReference struct {
 	ObjectReference `json:",inline"`
 	// key inside the Secret.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Key string `json:"key,omitempty"`
 }
@@ -77,16 +87,19 @@ type SecretReference struct {
 // SourceReference names a Flux source object.
 type SourceReference struct {
 	// apiVersion of the source; empty means the version this release was built with.
+	// +kubebuilder:validation:MaxLength=317
 	// +optional
 	APIVersion string `json:"apiVersion,omitempty"`
 	// kind of the source: GitRepository, OCIRepository, Bucket, ExternalArtifact or, for charts, HelmChart.
 	// +kubebuilder:validation:Enum=GitRepository;OCIRepository;Bucket;ExternalArtifact;HelmChart
 	Kind string `json:"kind"`
 	// name of the source.
+	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:MinLength=1
 	Name string `json:"name"`
 	// namespace of the source; empty means the namespace of the referencing object. Another namespace is refused
 	// while the controller runs with --no-cross-namespace-refs (the default).
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 }
@@ -181,10 +194,14 @@ func (a *AnyJSON) UnmarshalJSON(data []byte) error {
 // Requirement is one condition on a map of annotations or labels.
 type Requirement struct {
 	// key the condition is about.
+	// +kubebuilder:validation:MaxLength=317
 	Key string `json:"key"`
 	// operator as in Kubernetes label selection: =, ==, !=, in, notin, exists, !, gt, lt.
+	// +kubebuilder:validation:MaxLength=16
 	Operator string `json:"operator"`
 	// values to compare with.
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MaxLength=253
 	// +optional
 	// +listType=atomic
 	Values []string `json:"values,omitempty"`
@@ -193,14 +210,17 @@ type Requirement struct {
 // TargetSelector selects Targets. All given parts have to match.
 type TargetSelector struct {
 	// targets lists names; one has to match.
+	// +kubebuilder:validation:MaxItems=1000
 	// +optional
 	// +listType=atomic
 	Targets []ObjectReference `json:"targets,omitempty"`
 	// annotations lists conditions on the annotations.
+	// +kubebuilder:validation:MaxItems=1000
 	// +optional
 	// +listType=atomic
 	Annotations []Requirement `json:"annotations,omitempty"`
 	// labels lists conditions on the labels.
+	// +kubebuilder:validation:MaxItems=1000
 	// +optional
 	// +listType=atomic
 	Labels []Requirement `json:"labels,omitempty"`

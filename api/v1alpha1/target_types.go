@@ -11,6 +11,7 @@ import (
 // TargetSpec describes something to deploy to: its content is in config or in a Secret, not in both.
 type TargetSpec struct {
 	// type of the target; landscaper.gardener.cloud/kubernetes-cluster is built in, any other string is allowed.
+	// +kubebuilder:validation:MaxLength=1024
 	Type string `json:"type"`
 	// config is the content itself.
 	// +kubebuilder:validation:Schemaless
@@ -22,6 +23,7 @@ type TargetSpec struct {
 	SecretRef *LocalSecretReference `json:"secretRef,omitempty"`
 	// serviceAccountName names a ServiceAccount of the Target's namespace that deployers act as on the cluster. The credentials of the content
 	// impersonate it and need the right to; a selfConfig that names no ServiceAccount means it. The name has no namespace.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 	// healthCheck makes the controller ask the cluster from time to time whether it answers, and show that in the status. Without it nothing is

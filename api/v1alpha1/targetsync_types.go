@@ -11,6 +11,7 @@ import (
 // TargetSyncSpec says which clusters that another cluster knows become Targets here.
 type TargetSyncSpec struct {
 	// sourceNamespace is the namespace on the source cluster.
+	// +kubebuilder:validation:MaxLength=253
 	SourceNamespace string `json:"sourceNamespace"`
 	// secretRef names the Secret with the kubeconfig of the source cluster. An empty key means kubeconfig.
 	SecretRef LocalSecretReference `json:"secretRef"`
@@ -18,13 +19,16 @@ type TargetSyncSpec struct {
 	// +optional
 	CreateTargetToSource bool `json:"createTargetToSource,omitempty"`
 	// targetToSourceName is the name of that Target. Default: the value of sourceNamespace.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	TargetToSourceName string `json:"targetToSourceName,omitempty"`
 	// secretNameExpression selects Secrets by name: a regular expression (RE2) of at most 2048 characters of ASCII, without \p and \x{, that matches anywhere in the
 	// name, for example ^prod-. * is all, empty none. One that repeats much is refused.
+	// +kubebuilder:validation:MaxLength=2048
 	// +optional
 	SecretNameExpression string `json:"secretNameExpression,omitempty"`
 	// shootNameExpression selects Gardener Shoots by name in the same way; not beside secretNameExpression.
+	// +kubebuilder:validation:MaxLength=2048
 	// +optional
 	ShootNameExpression string `json:"shootNameExpression,omitempty"`
 	// tokenRotation renews the token in the Secret of secretRef.

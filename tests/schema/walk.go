@@ -26,6 +26,12 @@ type Node struct {
 	Properties           map[string]Node `json:"properties"`
 	Items                *Node           `json:"items"`
 	AdditionalProperties *Node           `json:"additionalProperties"`
+	Required             []string        `json:"required"`
+	Enum                 []any           `json:"enum"`
+	Pattern              string          `json:"pattern"`
+	MaxLength            int             `json:"maxLength"`
+	MaxItems             int             `json:"maxItems"`
+	MaxProperties        int             `json:"maxProperties"`
 }
 
 type definition struct {
