@@ -291,14 +291,33 @@ func TestAContentRelayIsRefusedWithItsCure(t *testing.T) {
 	}
 }
 
+// Each process ends by itself, and not its node, where it grows. The children that render charts, four by default, fit in beside their parent.
 func TestTheGarbageCollectorGoesByTheMemoryLimit(t *testing.T) {
 	for _, chart := range append(names(), release.AgentChart) {
-		values := reached(chart, object{"resources": object{"limits": object{"memory": "1Gi"}}})
-		variables := render(t, chart, values).deployment().Spec.Template.Spec.Containers[0].Env
-		at := slices.IndexFunc(variables, func(v corev1.EnvVar) bool { return v.Name == "GOMEMLIMIT" })
-		require.GreaterOrEqual(t, at, 0, chart)
-		assert.Equal(t, "limits.memory", variables[at].ValueFrom.ResourceFieldRef.Resource)
+		for name, tc := range map[string]struct {
+			values object
+			want   string
+		}{
+			"as the chart has it": {object{}, shippedLimits[chart]},
+			"of a user":           {object{"resources": object{"limits": object{"memory": "3Gi"}}}, "3Gi"},
+		} {
+			t.Run(chart+" "+name, func(t *testing.T) {
+				container := render(t, chart, reached(chart, tc.values)).deployment().Spec.Template.Spec.Containers[0]
+				assert.Equal(t, tc.want, container.Resources.Limits.Memory().String())
+				at := slices.IndexFunc(container.Env, func(v corev1.EnvVar) bool { return v.Name == "GOMEMLIMIT" })
+				require.GreaterOrEqual(t, at, 0)
+				assert.Equal(t, "limits.memory", container.Env[at].ValueFrom.ResourceFieldRef.Resource)
+			})
+		}
+		none := render(t, chart, reached(chart, object{"resources": object{"limits": nil}})).deployment().Spec.Template.Spec.Containers[0]
+		assert.True(t, none.Resources.Limits.Memory().IsZero(), chart)
+		assert.False(t, slices.ContainsFunc(none.Env, func(v corev1.EnvVar) bool { return v.Name == "GOMEMLIMIT" }), "%s: without a limit it would be that of the node", chart)
 	}
+}
+
+// shippedLimits are the memory limits that charts have without values, those of flux/install where it has the process.
+var shippedLimits = map[string]string{
+	"helm-deployer": "2560Mi", "manifest-deployer": "1Gi", "container-deployer": "1Gi", "mock-deployer": "512Mi", release.AgentChart: "2560Mi",
 }
 
 // What a proxy with a login, and registries with an authority of their own, need.
