@@ -329,7 +329,14 @@ func TestTheDocumentedShardIsApart(t *testing.T) {
 		assert.False(t, common[name], name)
 		assert.Contains(t, []string{"", "ls-team-a"}, object.GetNamespace(), name)
 	}
-	requireFlags(t, typed[appsv1.Deployment](t, objects, "Deployment"))
+	processes := deployments(t, objects)
+	requireFlags(t, processes)
+	for _, process := range processes {
+		container := process.Spec.Template.Spec.Containers[0]
+		assert.Contains(t, container.Args, "--watch-label-selector=sharding.fluxcd.io/key=team-a", process.Name)
+		assert.Equal(t, container.Args[0] == "deployer", slices.Contains(container.Args, "--watch-namespaces=team-a"), process.Name)
+		assert.False(t, container.Resources.Limits.Memory().IsZero(), process.Name)
+	}
 	bindings := typed[rbacv1.ClusterRoleBinding](t, objects, "ClusterRoleBinding")
 	require.NotEmpty(t, bindings)
 	for _, binding := range bindings {

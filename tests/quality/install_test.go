@@ -196,7 +196,7 @@ const ownMemory = 400 << 20
 
 // Where the memory of a container is at its end, the kernel ends all of its processes: one tenant's charts would end the deployer.
 func TestChildProcessesHaveRoomBesideTheirParents(t *testing.T) {
-	all := append(builtFrom(t, "flux/install"), builtFrom(t, "flux/agent")...)
+	all := slices.Concat(builtFrom(t, "flux/install"), builtFrom(t, "flux/agent"), builtFrom(t, "flux/shard"))
 	byProcess := map[string]confined.Limits{
 		"controller": confined.DefaultLimits(), "helm": {Memory: helm.ChildMemory}, "agent": {Memory: helm.ChildMemory},
 	}
@@ -218,7 +218,7 @@ func TestChildProcessesHaveRoomBesideTheirParents(t *testing.T) {
 		room := container.Resources.Limits.Memory().Value() - children.Most()
 		assert.GreaterOrEqual(t, room>>20, int64(ownMemory>>20), "MiB that the children of %s leave of its memory limit", deployment.Name)
 	}
-	assert.Equal(t, len(byProcess), found)
+	assert.Equal(t, len(byProcess)+2, found, "a shard has two of them")
 }
 
 // processOf is the sub-command that a container runs; of deployers their own name.
