@@ -166,9 +166,9 @@ func (w *walk) resolve(ctx context.Context, level []*visit) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(w.limits.Parallel)
 	for _, v := range level {
-		group.Go(func() error { return rescue.Caught(func() error { return w.visit(ctx, v) }) })
+		group.Go(func() error { return rescue.Survived(ctx, func() error { return w.visit(ctx, v) }) })
 	}
-	if err := rescue.Landed(group.Wait()); err != nil {
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	for _, v := range level {

@@ -160,9 +160,10 @@ func TestClosureCancelsTheRestAtTheFirstError(t *testing.T) {
 	assert.ErrorIs(t, err, broken)
 }
 
-func TestAPanicOfAResolverGoesOnInWhoWaits(t *testing.T) {
+func TestAPanicOfAResolverIsAnErrorOfWhoWaits(t *testing.T) {
 	resolver := component.ResolverFunc(func(context.Context, component.Key, component.Hint) (*component.Descriptor, error) { panic("broken") })
-	assert.Panics(t, func() { _, _ = component.Closure(t.Context(), refersTo("root", "a"), resolver, component.Limits{}) })
+	_, err := component.Closure(t.Context(), refersTo("root", "a"), resolver, component.Limits{})
+	assert.ErrorContains(t, err, "broke off by a panic")
 }
 
 func TestClosureHasLimits(t *testing.T) {

@@ -6,9 +6,10 @@ package fetch
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,10 +17,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/memory"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"github.com/opencontainers/go-digest"
 )
 
-// Layout of the cache directory: one directory per entry, named by digest and form, holding contentName and usageName;
+// Layout of the cache directory: one directory per entry, named by the key of its content and its form, holding contentName and usageName;
 // and tempName for what is being made or thrown away. A rename makes an entry appear or vanish as a whole.
 const (
 	contentName = "content"
@@ -32,13 +34,24 @@ const (
 // blockBytes is the disk space counted for each entry of an archive beside its bytes.
 const blockBytes = 4096
 
-// entry is one digest in one form. Its fields belong to the cache's lock.
+// usage is what content takes.
+type usage struct {
+	// Bytes is the sum of the file sizes.
+	Bytes int64 `json:"bytes"`
+	// Entries counts files and directories as they were listed, and the directories that only paths of others name.
+	Entries int `json:"entries"`
+}
+
+func (u usage) disk() int64 { return u.Bytes + int64(u.Entries+1)*blockBytes }
+
+// entry is content in one form. Its fields belong to the cache's lock.
 type entry struct {
 	key   string
-	refs  int
-	ready bool
-	disk  int64
-	place *memory.Item[*entry] // set while ready
+	holds int
+	// disk is what the content takes; zero while it is not there.
+	disk int64
+	// verified says that this process has made it, or compared it with its digest.
+	verified bool
 }
 
 // cache knows what lies on disk and who uses it.
@@ -48,26 +61,28 @@ type cache struct {
 
 	mu      sync.Mutex
 	entries map[string]*entry
-	recent  memory.Recent[*entry]
+	// idle are those that are there and that nobody holds, in the order of their use.
+	idle *simplelru.LRU[string, *entry]
+	// disk is what all take.
+	disk int64
+	// trash is where content lies that has to be removed without the lock.
+	trash []string
 }
 
 // openCache takes over dir: what an earlier process finished is kept, the rest is removed.
 func openCache(dir string, limit int64) (*cache, error) {
 	c := &cache{dir: dir, limit: limit, entries: map[string]*entry{}}
+	c.idle, _ = simplelru.NewLRU[string, *entry](math.MaxInt, nil) // fails on a size below one only
 	if err := os.RemoveAll(c.temp()); err != nil {
 		return nil, fmt.Errorf("artifact store: clear %s: %w", tempName, err)
 	}
 	if err := os.MkdirAll(c.temp(), 0o700); err != nil {
 		return nil, fmt.Errorf("artifact store: make the cache directory: %w", err)
 	}
-	found, err := c.scan()
-	if err != nil {
+	if err := c.adopt(); err != nil {
 		return nil, err
 	}
-	for _, f := range found {
-		c.adopt(f)
-	}
-	c.evict()
+	c.change(func() {})
 	return c, nil
 }
 
@@ -76,61 +91,55 @@ func (c *cache) temp() string { return filepath.Join(c.dir, tempName) }
 // content is the path of the tree or file of e.
 func (c *cache) content(e *entry) string { return filepath.Join(c.dir, e.key, contentName) }
 
-// leftover is an entry of an earlier process.
-type leftover struct {
-	key  string
-	disk int64
-	used time.Time
-}
-
-// scan lists the complete entries, the least recently used first, and removes the damaged ones.
-func (c *cache) scan() ([]leftover, error) {
+// adopt takes over the complete entries of an earlier process in the order of their use, and removes the damaged ones.
+func (c *cache) adopt() error {
 	dirs, err := os.ReadDir(c.dir)
 	if err != nil {
-		return nil, fmt.Errorf("artifact store: list the cache directory: %w", err)
+		return fmt.Errorf("artifact store: list the cache directory: %w", err)
 	}
-	var found []leftover
+	used := map[*entry]time.Time{}
+	var found []*entry
 	for _, d := range dirs {
 		if !strings.HasSuffix(d.Name(), treeForm) && !strings.HasSuffix(d.Name(), fileForm) {
 			continue // not ours
 		}
-		if l, ok := c.inspect(d); ok {
-			found = append(found, l)
-		} else if err := os.RemoveAll(filepath.Join(c.dir, d.Name())); err != nil {
-			return nil, fmt.Errorf("artifact store: remove a damaged entry: %w", err)
+		e, at, err := c.inspect(d)
+		if err != nil {
+			if err := os.RemoveAll(filepath.Join(c.dir, d.Name())); err != nil {
+				return fmt.Errorf("artifact store: remove a damaged entry: %w", err)
+			}
+			continue
 		}
+		used[e] = at
+		found = append(found, e)
 	}
-	slices.SortFunc(found, func(a, b leftover) int { return cmp.Or(a.used.Compare(b.used), strings.Compare(a.key, b.key)) })
-	return found, nil
+	slices.SortFunc(found, func(a, b *entry) int { return cmp.Or(used[a].Compare(used[b]), strings.Compare(a.key, b.key)) })
+	for _, e := range found {
+		c.entries[e.key] = e
+		c.disk += e.disk
+		c.idle.Add(e.key, e)
+	}
+	return nil
 }
 
-// inspect reports whether an entry still has as many bytes as were recorded for it: after a power failure a file may
-// exist without its content.
-func (c *cache) inspect(d fs.DirEntry) (leftover, bool) {
-	dir := filepath.Join(c.dir, d.Name())
+// inspect returns an entry of an earlier process, and when it was used, if it still has as many bytes as were recorded for it: after a power failure
+// a file may exist without its content.
+func (c *cache) inspect(d fs.DirEntry) (*entry, time.Time, error) {
+	e := &entry{key: d.Name()}
 	info, err := d.Info()
 	if err != nil {
-		return leftover{}, false
+		return nil, time.Time{}, err
 	}
-	raw, err := os.ReadFile(filepath.Join(dir, usageName)) // #nosec G304 -- below the own directory, by digest
+	raw, err := os.ReadFile(filepath.Join(c.dir, d.Name(), usageName)) // #nosec G304 -- below the own directory, by digest
 	if err != nil {
-		return leftover{}, false
+		return nil, time.Time{}, err
 	}
 	var recorded usage
 	if err := json.Unmarshal(raw, &recorded); err != nil {
-		return leftover{}, false
+		return nil, time.Time{}, err
 	}
-	if n, err := fileBytes(filepath.Join(dir, contentName)); err != nil || n != recorded.Bytes {
-		return leftover{}, false
-	}
-	return leftover{d.Name(), recorded.disk(), info.ModTime()}, true
-}
-
-func (u usage) disk() int64 { return u.Bytes + int64(u.Entries+1)*blockBytes }
-
-// fileBytes sums the sizes of the files at or below path.
-func fileBytes(path string) (sum int64, err error) {
-	err = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+	var sum int64
+	err = filepath.WalkDir(c.content(e), func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -140,16 +149,22 @@ func fileBytes(path string) (sum int64, err error) {
 		}
 		return err
 	})
-	return sum, err
+	if err == nil && sum != recorded.Bytes {
+		err = fs.ErrInvalid
+	}
+	e.disk, e.verified = recorded.disk(), filepath.Ext(e.key) == treeForm
+	return e, info.ModTime(), err
 }
 
-func (c *cache) adopt(l leftover) {
-	e := &entry{key: l.key, ready: true, disk: l.disk}
-	e.place = c.recent.Add(e, e.disk)
-	c.entries[l.key] = e
+// has reports whether the content of a key is there.
+func (c *cache) has(key string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.entries[key]
+	return e != nil && e.disk > 0
 }
 
-// hold returns the entry of key, ready or not, and keeps it until release. ready reports whether its content is there.
+// hold returns the entry of key, and keeps it until release. ready reports whether its content is there.
 func (c *cache) hold(key string) (e *entry, ready bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,94 +173,108 @@ func (c *cache) hold(key string) (e *entry, ready bool) {
 		e = &entry{key: key}
 		c.entries[key] = e
 	}
-	e.refs++
-	if !e.ready {
+	e.holds++
+	c.idle.Remove(key)
+	if e.disk == 0 {
 		return e, false
 	}
-	c.recent.Use(e.place)
-	c.touch(e)
+	now := time.Now()
+	_ = os.Chtimes(filepath.Join(c.dir, e.key), now, now) // the order of use over a restart; losing it costs a download at most
 	return e, true
 }
 
-// touch keeps the order of use over a restart; losing it costs a download at most.
-func (c *cache) touch(e *entry) {
-	now := time.Now()
-	_ = os.Chtimes(filepath.Join(c.dir, e.key), now, now)
+// usable reports whether the content of e, which the caller holds, is still there. A file of an earlier process has to have its digest, if that is known.
+// What is not usable is forgotten.
+func (c *cache) usable(e *entry, d digest.Digest) (is bool) {
+	c.mu.Lock()
+	verified := e.verified || d == ""
+	c.mu.Unlock()
+	file, err := os.Open(c.content(e))
+	if err == nil && !verified {
+		verifier := d.Verifier()
+		_, err = io.Copy(verifier, file)
+		verified = err == nil && verifier.Verified()
+	}
+	_ = file.Close()
+	c.change(func() {
+		if err == nil && verified {
+			is, e.verified = true, d != "" || e.verified
+			return
+		}
+		if _, err := os.Stat(c.content(e)); err == nil && e.verified {
+			is = true // another caller has replaced it
+			return
+		}
+		c.retire(e)
+	})
+	return is
 }
 
 // commit moves the finished directory at path into the cache as the content of e, which the caller holds.
 func (c *cache) commit(e *entry, path string, u usage) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e.ready {
+	if e.disk > 0 {
 		return nil
 	}
 	if err := os.Rename(path, filepath.Join(c.dir, e.key)); err != nil {
 		return fmt.Errorf("artifact store: move an entry into place: %w", err)
 	}
-	e.ready, e.disk = true, u.disk()
-	e.place = c.recent.Add(e, e.disk)
+	e.disk, e.verified = u.disk(), true
+	c.disk += e.disk
 	return nil
 }
 
 // release ends a hold and removes what exceeds the limit.
 func (c *cache) release(e *entry) {
-	c.mu.Lock()
-	e.refs--
-	if e.refs == 0 && !e.ready {
-		delete(c.entries, e.key)
-	}
-	c.mu.Unlock()
-	c.evict()
+	c.change(func() {
+		switch e.holds--; {
+		case e.holds > 0:
+		case e.disk > 0:
+			c.idle.Add(e.key, e)
+		default:
+			delete(c.entries, e.key)
+		}
+	})
 }
 
-// lose forgets the content of e because somebody else removed or damaged it.
-func (c *cache) lose(e *entry) {
+// change makes a change, with the lock held, and removes content that nobody holds until the limit is kept, the least recently used first.
+func (c *cache) change(make func()) {
 	c.mu.Lock()
-	trash := ""
-	if e.ready {
-		trash = c.retire(e)
-	}
-	c.mu.Unlock()
-	removeTrash(trash)
-}
-
-// evict removes entries that nobody holds until the limit is kept, the least recently used first.
-func (c *cache) evict() {
-	var trash []string
-	c.mu.Lock()
-	for c.recent.Weight() > c.limit {
-		found := c.recent.Oldest(func(e *entry) bool { return e.refs == 0 })
-		if found == nil {
+	make()
+	for c.disk > c.limit {
+		_, e, ok := c.idle.RemoveOldest()
+		if !ok {
 			break
 		}
-		trash = append(trash, c.retire(found.Value))
-		delete(c.entries, found.Value.key)
+		delete(c.entries, e.key)
+		c.retire(e)
 	}
+	trash := c.trash
+	c.trash = nil
 	c.mu.Unlock()
-	for _, t := range trash {
-		removeTrash(t)
+	for _, path := range trash {
+		_ = os.RemoveAll(path) // what cannot be removed now goes at the next start
 	}
 }
 
-// retire takes the content of e out of the cache, with the lock held, and returns where it lies now.
-func (c *cache) retire(e *entry) string {
-	c.recent.Remove(e.place)
-	e.ready, e.place, e.disk = false, nil, 0
+// retire takes the content of e out of the cache, with the lock held.
+func (c *cache) retire(e *entry) {
+	if e.disk == 0 {
+		return
+	}
+	c.disk -= e.disk
+	e.disk, e.verified = 0, false
 	from := filepath.Join(c.dir, e.key)
 	trash, err := os.MkdirTemp(c.temp(), "trash-")
-	if err != nil || os.Rename(from, filepath.Join(trash, e.key)) != nil {
-		return from
+	if err == nil {
+		c.trash = append(c.trash, trash)
+		err = os.Rename(from, filepath.Join(trash, e.key))
 	}
-	return trash
-}
-
-// removeTrash deletes outside the lock; what cannot be deleted now goes at the next start.
-func removeTrash(path string) {
-	if path != "" {
-		_ = os.RemoveAll(path)
+	if err != nil {
+		_ = os.RemoveAll(from)
 	}
 }
 
-// absent reports that a path of the cache has vanished.
-func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+// releasing is release, once, however often it is called.
+func (c *cache) releasing(e *entry) func() { return sync.OnceFunc(func() { c.release(e) }) }

@@ -151,3 +151,17 @@ func TestContentNeedsItsFields(t *testing.T) {
 		})
 	}
 }
+
+func TestAPanicOfSharedWorkIsAnErrorOfThoseWhoWait(t *testing.T) {
+	s := contentStore(t, nil)
+	c, _ := contentOf("scope", []byte("x"))
+	broken := c
+	broken.Write = func(context.Context, io.Writer) error { panic("broken") }
+	for range 2 {
+		_, err := s.Keep(t.Context(), broken)
+		assert.ErrorContains(t, err, "broke off by a panic")
+	}
+	f, err := s.Keep(t.Context(), c)
+	require.NoError(t, err, "who comes later starts anew")
+	assert.NoError(t, f.Close())
+}

@@ -4,90 +4,109 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"time"
 
 	"github.com/opencontainers/go-digest"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
+	"github.com/flux-landscaper/flux-landscaper/sources/address"
+	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 )
 
-// The download is our own and not fluxcd/pkg/http/fetch because that one reads an oversized body to its end, waits at
-// least five seconds before it tries again, and puts the URL into its errors.
+// Artifact is what a source of Flux offers for download.
+type Artifact struct {
+	// URL is the http or https address of the archive or file.
+	URL string
+	// Digest is the digest of the bytes behind URL, as "<algorithm>:<hex>"; sha256, sha384, sha512 and blake3 are known.
+	Digest string
+	// Revision is the human-readable revision; used in messages only.
+	Revision string
+	// Source names who offers the artifact, for instance "OCIRepository default/shop"; used in messages only.
+	Source string
+}
+
+// String names the artifact for a person: its source, if known, and its revision, or its digest where it has none.
+func (a Artifact) String() string {
+	name := cmp.Or(a.Revision, a.Digest)
+	if a.Source == "" {
+		return fmt.Sprintf("artifact %q", name)
+	}
+	return fmt.Sprintf("artifact %q of %s", name, a.Source)
+}
+
+// Open returns the files of the tar or gzipped tar that a names. Concurrent calls for one digest at one URL share one download, and
+// a cached digest causes none. The error is a *fault.Error, or says that the download may be tried again.
+func (s *Store) Open(ctx context.Context, a Artifact) (*Tree, error) {
+	c, err := s.contentOf(a)
+	if err != nil {
+		return nil, err
+	}
+	return s.Extract(ctx, c)
+}
+
+// OpenFile returns the bytes that a names, for an artifact that is one file such as a packaged chart, cached like Open.
+func (s *Store) OpenFile(ctx context.Context, a Artifact) ([]byte, error) {
+	c, err := s.contentOf(a)
+	if err != nil {
+		return nil, err
+	}
+	file, err := s.Keep(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	content := make([]byte, file.Size)
+	if _, err := io.ReadFull(file, content); err != nil {
+		return nil, fmt.Errorf("%s: read it from the cache: %w", a, err)
+	}
+	return content, nil
+}
+
+// contentOf is the content of an artifact. Whoever knows a digest may name it with a server that never answers, or answers with something else: he waits
+// for that alone.
+func (s *Store) contentOf(a Artifact) (Content, error) {
+	const cure = "let the source publish its artifact with a digest such as sha256:<64 hex digits>"
+	if a.Digest == "" {
+		return Content{}, refuse(ErrDigest, a.String(), "status.artifact.digest is empty", cure)
+	}
+	d, err := digest.Parse(a.Digest)
+	if err != nil {
+		return Content{}, refuse(ErrDigest, a.String(), fmt.Sprintf("status.artifact.digest %q cannot be used: %v", a.Digest, err), cure)
+	}
+	return Content{
+		Name: a.String(), Scope: "artifact", ID: a.Digest, Digest: d, Place: a.URL,
+		Write: func(ctx context.Context, w io.Writer) error { return s.download(ctx, a, w) },
+		Again: func(err error) bool { return verdictOf(err) == nil && !errors.Is(err, errPermanent) },
+	}, nil
+}
 
 // errPermanent marks a failure that another try within the same call would only repeat.
 var errPermanent = errors.New("permanent")
 
-// downloader gets the bytes of artifacts over HTTP.
-type downloader struct {
-	client        *http.Client
-	max           int64
-	retries       int
-	delay         time.Duration
-	hostOverwrite string
-}
-
-// get writes the verified content of a to f, which it may truncate and write several times. The error is a *fault.Error, or
-// names the artifact and is worth another try later.
-func (d *downloader) get(ctx context.Context, a Artifact, want digest.Digest, f *os.File) error {
-	target, err := d.target(a)
-	if err != nil {
-		return err
-	}
-	var last error
-	backoff := wait.Backoff{Duration: d.delay, Factor: 2, Jitter: 0.1, Steps: max(d.retries, 0) + 1}
-	err = wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
-		last = d.try(ctx, a, target, want, f)
-		return last == nil || permanent(last), nil
-	})
-	if last != nil {
-		return last
-	}
-	return err
-}
-
-func permanent(err error) bool {
-	return verdictOf(err) != nil || errors.Is(err, errPermanent)
-}
-
-// target returns the URL to ask.
-func (d *downloader) target(a Artifact) (string, error) {
+// download makes one attempt. Its errors tell nothing of a body without the digest.
+func (s *Store) download(ctx context.Context, a Artifact, w io.Writer) error {
 	u, err := url.Parse(a.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", fmt.Errorf("%s: status.artifact.url is not an http or https URL; let the source publish one", a)
+		return fmt.Errorf("%s: %w: status.artifact.url is not an http or https URL; let the source publish one", a, errPermanent)
 	}
-	if d.hostOverwrite != "" {
-		u.Host = d.hostOverwrite
-	}
-	return u.String(), nil
-}
-
-// try makes one attempt.
-func (d *downloader) try(ctx context.Context, a Artifact, target string, want digest.Digest, f *os.File) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	u.Host = cmp.Or(s.options.HostOverwrite, u.Host)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return fmt.Errorf("%s: %w: status.artifact.url cannot be requested", a, errPermanent)
 	}
-	resp, err := d.client.Do(req)
+	response, err := s.client.Do(request)
 	if err != nil {
 		return fmt.Errorf("%s: download failed: %w; it is tried again", a, fault.WithoutURL(err))
 	}
-	defer func() { _ = resp.Body.Close() }()
-	if err := d.checkResponse(a, resp); err != nil {
-		return err
-	}
-	return d.store(a, resp.Body, want, f)
-}
-
-func (d *downloader) checkResponse(a Artifact, resp *http.Response) error {
-	switch code := resp.StatusCode; {
+	defer func() { _ = response.Body.Close() }()
+	switch code := response.StatusCode; {
 	case code == http.StatusNotFound || code == http.StatusGone:
 		return refuse(ErrGone, a.String(), fmt.Sprintf("the server answers %d to its download", code),
 			"wait for the source to offer a new artifact, or reconcile the source")
@@ -95,43 +114,48 @@ func (d *downloader) checkResponse(a Artifact, resp *http.Response) error {
 		return fmt.Errorf("%s: the server answers %d to its download; it is tried again", a, code)
 	case code != http.StatusOK:
 		return fmt.Errorf("%s: %w: the server answers %d to its download; check the URL and the network policy of the source", a, errPermanent, code)
-	case resp.ContentLength > d.max:
-		return d.tooLarge(a)
 	}
-	return nil
-}
-
-// store copies body to f and compares the digest. Content-Length may lie, so the bytes are counted. Errors tell nothing of a body without the digest.
-func (d *downloader) store(a Artifact, body io.Reader, want digest.Digest, f *os.File) error {
-	if err := rewind(f); err != nil {
-		return err
-	}
-	verifier := want.Verifier()
-	n, err := io.Copy(io.MultiWriter(f, verifier), io.LimitReader(body, d.max+1))
-	switch {
-	case err != nil:
+	if _, err := io.Copy(w, response.Body); err != nil {
 		return fmt.Errorf("%s: download broke off: %w; it is tried again", a, fault.Unquoted(err))
-	case n > d.max:
-		return d.tooLarge(a)
-	case !verifier.Verified():
-		return refuse(ErrDigest, a.String(), fmt.Sprintf("the bytes downloaded do not have the digest %s of status.artifact.digest", want),
-			"reconcile the source so that it stores the artifact anew; if that does not help, somebody changed it on the way")
 	}
 	return nil
 }
 
-func (d *downloader) tooLarge(a Artifact) error {
-	return refuse(ErrTooLarge, a.String(), fmt.Sprintf("the download is larger than the limit of %d bytes", d.max),
-		"leave files out with spec.ignore of the source, or raise the limit of the controller")
+// errUnknownPrivate is all that is said of a server that is neither public nor known. Whether its name exists and which address it has would show what
+// is in the network of the process.
+var errUnknownPrivate = errors.New("its server has no public address and is none of --artifact-hosts, where the operator has to name it if it is the " +
+	"storage of Flux")
+
+// guard decides for every request, those of redirects included, which addresses it may lead to: whoever may write the status of a source chooses the URL.
+// Nothing leads to metadata services. Private networks are open to the storage of the operator, since source-controller is in one.
+type guard struct {
+	known      map[string]bool
+	publicOnly bool
+	// storage is for known servers and where private networks are open, strangers for the others.
+	storage, strangers http.RoundTripper
 }
 
-// rewind empties f for another attempt.
-func rewind(f *os.File) error {
-	if err := f.Truncate(0); err != nil {
-		return fmt.Errorf("artifact store: empty a temporary file: %w", err)
+func newGuard(o Options) *guard {
+	g := &guard{
+		known: map[string]bool{}, publicOnly: o.PublicOnly, storage: egress.New(egress.Policy{Redirects: egress.MostRedirects}),
+		strangers: egress.New(egress.Policy{PublicOnly: o.PublicOnly, Redirects: egress.MostRedirects}),
 	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return fmt.Errorf("artifact store: rewind a temporary file: %w", err)
+	for _, server := range append([]string{o.HostOverwrite}, o.Storage...) {
+		for _, scheme := range []string{"http", "https"} {
+			g.known[egress.Server(&url.URL{Scheme: scheme, Host: server})] = server != ""
+		}
 	}
-	return nil
+	return g
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
+	if !g.publicOnly || g.known[egress.Server(request.URL)] {
+		return g.storage.RoundTrip(request)
+	}
+	response, err := g.strangers.RoundTrip(request)
+	if _, unnamed := errors.AsType[*net.DNSError](err); unnamed || errors.Is(err, address.ErrPrivate) {
+		return nil, errUnknownPrivate
+	}
+	return response, err
 }

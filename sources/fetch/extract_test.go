@@ -67,14 +67,14 @@ func TestOpenRefusesUnsafeArchives(t *testing.T) {
 		"parent inside":     {tgz(t, e(file("a/../../evil", "x"))), ErrUnsafe, `entry "a/../../evil" leaves its directory`},
 		"parent at the end": {tgz(t, e(tar.Header{Name: "a/..", Typeflag: tar.TypeDir}, "")), ErrUnsafe, `entry "a/.." leaves its directory`},
 		"absolute":          {tgz(t, e(file("/etc/passwd", "x"))), ErrUnsafe, `entry "/etc/passwd" has an absolute path`},
-		"backslash":         {tgz(t, e(file(`..\evil`, "x"))), ErrUnsafe, "has a backslash"},
-		"not UTF-8":         {tgz(t, e(file("caf\xe9", "x"))), ErrUnsafe, "not UTF-8"},
+		"backslash":         {tgz(t, e(file(`..\evil`, "x"))), ErrUnsafe, "has a backslash, a zero byte or no UTF-8"},
+		"not UTF-8":         {tgz(t, e(file("caf\xe9", "x"))), ErrUnsafe, "no UTF-8"},
 		"long element":      {tgz(t, e(file(strings.Repeat("n", 256), "x"))), ErrUnsafe, "more than 255 bytes"},
 		"long path":         {tgz(t, e(file(strings.Repeat("n/", 2001)+"n", "x"))), ErrUnsafe, "more than 4000 bytes"},
-		"symbolic link":     {tgz(t, e(link(tar.TypeSymlink, "l", "/etc/passwd"))), ErrUnsafe, `entry "l" is a symbolic link`},
-		"hard link":         {tgz(t, e(link(tar.TypeLink, "l", "/etc/passwd"))), ErrUnsafe, `entry "l" is a hard link`},
-		"device":            {tgz(t, e(link(tar.TypeChar, "null", ""))), ErrUnsafe, `entry "null" is a device`},
-		"pipe":              {tgz(t, e(link(tar.TypeFifo, "p", ""))), ErrUnsafe, `entry "p" is a named pipe`},
+		"symbolic link":     {tgz(t, e(link(tar.TypeSymlink, "l", "/etc/passwd"))), ErrUnsafe, `entry "l" is neither file nor directory`},
+		"hard link":         {tgz(t, e(link(tar.TypeLink, "l", "/etc/passwd"))), ErrUnsafe, `entry "l" is neither file nor directory`},
+		"device":            {tgz(t, e(link(tar.TypeChar, "null", ""))), ErrUnsafe, `entry "null" is neither file nor directory`},
+		"pipe":              {tgz(t, e(link(tar.TypeFifo, "p", ""))), ErrUnsafe, `entry "p" is neither file nor directory`},
 		"file twice":        {tgz(t, e(file("f", "1")), e(file("./f", "2"))), ErrUnsafe, `entry "./f" appears twice`},
 		"file as directory": {tgz(t, e(file("f", "1")), e(file("f/g", "2"))), ErrUnsafe, `entry "f/g" appears twice, or as file and as directory`},
 		"directory as file": {tgz(t, e(file("f/g", "1")), e(file("f", "2"))), ErrUnsafe, `entry "f" appears twice`},
@@ -97,28 +97,6 @@ func TestOpenRefusesUnsafeArchives(t *testing.T) {
 			require.ErrorContains(t, err, `artifact "main@sha1:abc" of GitRepository default/shop: `)
 			require.Empty(t, cacheDirs(t, s.options.Dir), "nothing of it is visible")
 			requireTempEmpty(t, s)
-		})
-	}
-}
-
-// TestWhatIsRefusedIsNotWritten has archives that break a limit, or are unsafe, only at their ends.
-func TestWhatIsRefusedIsNotWritten(t *testing.T) {
-	for name, last := range map[string]archiveEntry{
-		"too many":  e(file("third/fourth", "")),
-		"too large": e(file("second", strings.Repeat("x", 11))),
-		"unsafe":    e(file("../second", "")),
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			root, err := os.OpenRoot(dir)
-			require.NoError(t, err)
-			defer root.Close()
-			archive := bytes.NewReader(tgz(t, e(file("first", "x")), e(tar.Header{Name: "directory/", Typeflag: tar.TypeDir}, ""), last))
-			_, err = extract(context.Background(), Artifact{Revision: "r"}, archive, root, limits{file: 10, total: 100, entries: 3})
-			require.Error(t, err)
-			written, err := os.ReadDir(dir)
-			require.NoError(t, err)
-			require.Empty(t, written)
 		})
 	}
 }
@@ -260,7 +238,7 @@ func FuzzExtract(f *testing.F) {
 		root, err := os.OpenRoot(inner)
 		require.NoError(t, err)
 		defer root.Close()
-		used, err := extract(context.Background(), Artifact{Revision: "r"}, bytes.NewReader(raw), root, l)
+		used, err := extract(context.Background(), "r", bytes.NewReader(raw), root, l)
 		around, readErr := os.ReadDir(outer)
 		require.NoError(t, readErr)
 		require.Len(t, around, 1, "nothing beside its directory")

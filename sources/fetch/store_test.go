@@ -174,7 +174,7 @@ func TestEvictionOrderSurvivesARestart(t *testing.T) {
 }
 
 func entryDir(dir string, a Artifact) string {
-	return filepath.Join(dir, strings.Replace(a.Digest, ":", "-", 1)+treeForm)
+	return filepath.Join(dir, Content{Scope: "artifact", ID: a.Digest}.key()+treeForm)
 }
 
 func TestOpenTreeIsNotEvicted(t *testing.T) {
@@ -227,17 +227,39 @@ func TestOpenFile(t *testing.T) {
 	require.EqualValues(t, 1, srv.requests.Load())
 }
 
-func TestOpenFileNoticesADamagedCopy(t *testing.T) {
-	srv, s := newServer(t), newStore(t, nil)
+func TestADamagedFileIsDownloadedAgain(t *testing.T) {
+	srv, dir := newServer(t), t.TempDir()
 	a := srv.offer([]byte("chart"))
-	_, err := s.OpenFile(context.Background(), a)
+	_, err := newStore(t, func(o *Options) { o.Dir = dir }).OpenFile(context.Background(), a)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(s.options.Dir, cacheDirs(t, s.options.Dir)[0], contentName), []byte("other"), 0o600))
-	_, err = s.OpenFile(context.Background(), a)
-	require.ErrorContains(t, err, "damaged")
-	content, err := s.OpenFile(context.Background(), a)
-	require.NoError(t, err)
-	require.Equal(t, "chart", string(content))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, cacheDirs(t, dir)[0], contentName), []byte("other"), 0o600))
+	again := newStore(t, func(o *Options) { o.Dir = dir })
+	for range 2 {
+		content, err := again.OpenFile(context.Background(), a)
+		require.NoError(t, err)
+		require.Equal(t, "chart", string(content))
+	}
+	require.EqualValues(t, 2, srv.requests.Load())
+}
+
+func TestConcurrentUseOfASmallCache(t *testing.T) {
+	srv := newServer(t)
+	s := newStore(t, func(o *Options) { o.CacheBytes = 3 * 2 * blockBytes })
+	var all sync.WaitGroup
+	for i := range 64 {
+		name := fmt.Sprint(i % 8)
+		a := srv.offer(blueprint(t, name))
+		all.Go(func() {
+			tree, err := s.Open(context.Background(), a)
+			if assert.NoError(t, err) {
+				assert.Equal(t, name, read(t, tree.FS(), "blueprint.yaml"))
+				assert.NoError(t, tree.Close())
+			}
+		})
+	}
+	all.Wait()
+	require.LessOrEqual(t, len(cacheDirs(t, s.options.Dir)), 3)
+	requireTempEmpty(t, s)
 }
 
 func TestTreeAndFileOfOneDigest(t *testing.T) {

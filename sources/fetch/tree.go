@@ -12,7 +12,6 @@ import (
 	"path"
 	"runtime"
 	"strings"
-	"sync"
 
 	"github.com/opencontainers/go-digest"
 )
@@ -27,17 +26,11 @@ type Tree struct {
 	release func()
 }
 
-// openTree opens the content of e, whose hold passes to the Tree. A Tree that is dropped without Close releases its
-// hold when it is collected.
-func openTree(c *cache, e *entry, a Artifact, d digest.Digest) (*Tree, error) {
-	root, err := os.OpenRoot(c.content(e))
-	if err != nil {
-		return nil, fmt.Errorf("%s: open it in the cache: %w", a, err)
-	}
-	free := onceRelease(c, e)
-	t := &Tree{Digest: d, name: a.String(), root: root, release: free}
-	runtime.AddCleanup(t, func(free func()) { free() }, free)
-	return t, nil
+// newTree returns the files below root. A Tree that is dropped without Close releases its hold when it is collected.
+func newTree(root *os.Root, c Content, release func()) *Tree {
+	t := &Tree{Digest: c.Digest, name: c.Name, root: root, release: release}
+	runtime.AddCleanup(t, func(release func()) { release() }, release)
+	return t
 }
 
 // Close gives the tree back: its file systems must not be used any more, and the cache may drop it. Closing twice is
@@ -109,7 +102,7 @@ func (t *Tree) find(written string) (string, fs.FileInfo, error) {
 	}
 	info, err := fs.Stat(t.FS(), name)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) || contradiction(err):
+	case errors.Is(err, fs.ErrNotExist) || isInTheWay(err):
 		return "", nil, t.missing(written, name)
 	case err != nil:
 		return "", nil, fmt.Errorf("%s: path %q: %w", t.name, written, err)
@@ -140,7 +133,36 @@ func (t *Tree) missing(written, name string) error {
 	return fmt.Errorf("%s: path %q is not in it; %q holds %s; correct the path: %w", t.name, written, at, there, fs.ErrNotExist)
 }
 
-// onceRelease ends the hold on e, however often it is called.
-func onceRelease(c *cache, e *entry) func() {
-	return sync.OnceFunc(func() { c.release(e) })
+// File is content kept on disk. It must be closed.
+type File struct {
+	*os.File
+	// Size in bytes.
+	Size int64
+
+	release func()
+}
+
+func openFile(path string, release func()) (*File, error) {
+	f, err := os.Open(path) // #nosec G304 -- below the own directory
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	kept := &File{File: f, Size: info.Size(), release: release}
+	runtime.AddCleanup(kept, func(release func()) { release() }, release)
+	return kept, nil
+}
+
+// Close gives the file back; the cache may drop it then.
+func (f *File) Close() error {
+	err := f.File.Close()
+	f.release()
+	if errors.Is(err, fs.ErrClosed) {
+		return nil
+	}
+	return err
 }

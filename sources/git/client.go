@@ -1,6 +1,11 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package git reads the files of a commit from a Git server.
+//
+// Only the smart HTTP protocol is spoken: no SSH agent, no local paths, no hooks, no submodules, and no program is run. A
+// commit is downloaded without its history, to a temporary directory that is removed again; the size of the download, of
+// each object and of the whole is limited before anything is unpacked into memory. Logins appear in no error.
 package git
 
 import (
@@ -14,7 +19,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/go-git/go-billy/v5"
+	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
@@ -167,14 +175,14 @@ func (c *Client) download(ctx context.Context, at Location, session transport.Up
 		return explain(at, "download the history", err)
 	}
 	if objects.HasEncodedObject(hash) != nil {
-		return fail(ErrNotFound, at, fmt.Sprintf("commit %s is not in the history of %s", hash, quoted(at.Ref)), "name the ref that contains it, or another commit")
+		return fail(ErrNotFound, at, fmt.Sprintf("commit %s is not in the history of %s", hash, strconv.Quote(at.Ref)), "name the ref that contains it, or another commit")
 	}
 	return nil
 }
 
 // refusedWant reports whether the server may have refused the wanted hash: it then answers with an error line, or nothing.
 func refusedWant(err error) bool {
-	return !errors.Is(err, errTooLarge) && !errors.Is(err, errTwice) && fault.EndOf(err) == nil
+	return !errors.Is(err, errTooLarge) && fault.EndOf(err) == nil
 }
 
 // fetch downloads the pack of hash to a file, judges it, and stores its objects.
@@ -210,4 +218,35 @@ func (c *Client) fetch(ctx context.Context, session transport.UploadPackSession,
 	return packfile.UpdateObjectStorage(objects, pack)
 }
 
-func quoted(s string) string { return strconv.Quote(s) }
+// objectsIn keeps objects in a directory until ctx ends.
+func objectsIn(ctx context.Context, dir string) *filesystem.Storage {
+	return filesystem.NewStorage(endingFiles{osfs.New(dir), ctx}, cache.NewObjectLRU(cache.MiByte))
+}
+
+// endingFiles are files that can be read until ctx ends. The library knows no context while it resolves deltas, but reads each of them from its file.
+type endingFiles struct {
+	billy.Filesystem
+	ctx context.Context
+}
+
+// Open implements billy.Basic.
+func (e endingFiles) Open(name string) (billy.File, error) {
+	file, err := e.Filesystem.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return endingFile{file, e.ctx}, nil
+}
+
+type endingFile struct {
+	billy.File
+	ctx context.Context
+}
+
+// Read implements io.Reader.
+func (e endingFile) Read(p []byte) (int, error) {
+	if err := e.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return e.File.Read(p)
+}

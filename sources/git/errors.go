@@ -42,9 +42,7 @@ func explain(at Location, doing string, err error) error {
 	e := &fault.Error{Subject: at.subject(), Problem: "could not " + doing, Cure: "it is tried again"}
 	switch status := answered(err); {
 	case errors.Is(err, errManyRefs):
-		e.Class, e.Problem, e.Cure = ErrTooLarge, fmt.Sprintf("the server lists more than %d MiB or %d lines of refs", maxRefs>>20, maxRefLines), "delete branches and tags that nobody needs, hide others on the server (transfer.hideRefs), or use a repository with fewer"
-	case errors.Is(err, errTwice):
-		e.Class, e.Problem, e.Cure = ErrInvalid, "the server sends the same object twice in a pack, as Git never does", "have it write its packs anew (git repack -a -d -F), or use another server"
+		e.Class, e.Problem, e.Cure = ErrTooLarge, fmt.Sprintf("the server lists more than %d MiB of refs", maxRefs>>20), "delete branches and tags that nobody needs, hide others on the server (transfer.hideRefs), or use a repository with fewer"
 	case errors.Is(err, errTooLarge):
 		e.Class, e.Problem, e.Cure = ErrTooLarge, doing+" needs more bytes or objects than allowed", "use a smaller repository or raise the limit of the controller"
 	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed):

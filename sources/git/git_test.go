@@ -266,19 +266,6 @@ func advertised(lines ...string) string {
 	return out.String() + "0000"
 }
 
-func TestAPackThatHasAnObjectTwiceIsRefused(t *testing.T) {
-	blob := packed{kind: kindBlob, length: 3, content: []byte("abc")}
-	url, asked := madeUp(t, sealed(pack(t, blob, blob)))
-	for _, at := range []Location{{URL: url, Ref: "main"}, {URL: url, Ref: "main", Commit: strings.Repeat("2", 40)}} {
-		asked.Store(0)
-		_, err := client(t, nil).Archive(t.Context(), at, "", io.Discard)
-		require.ErrorIs(t, err, ErrInvalid)
-		assert.ErrorContains(t, err, "the same object twice")
-		assert.ErrorContains(t, err, "git repack")
-		assert.EqualValues(t, 1, asked.Load(), "it is not asked for more")
-	}
-}
-
 func TestAPackIsResolvedNoLongerThanItsJob(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	url, _ := madeUp(t, sealed(pack(t, packed{kind: kindBlob, length: 3, content: []byte("abc")})))
@@ -308,19 +295,16 @@ func (b lastBody) Read(p []byte) (int, error) {
 }
 
 func TestAListOfRefsIsLimited(t *testing.T) {
-	first, large, small := strings.Repeat("1", 40)+" HEAD\x00\n", "a refs/heads/"+strings.Repeat("x", 60_000), "a b"
+	first, large := strings.Repeat("1", 40)+" HEAD\x00\n", "a refs/heads/"+strings.Repeat("x", 60_000)
 	for name, tc := range map[string]struct {
 		line   string
 		lines  int
 		zipped bool
 		says   error
 	}{
-		"short":              {large, 1, false, nil},
-		"long":               {large, maxRefs/60_000 + 1, false, ErrTooLarge},
-		"zipped":             {large, maxRefs/60_000 + 1, true, ErrTooLarge},
-		"most lines":         {small, maxRefLines - 4, false, nil},
-		"one line more":      {small, maxRefLines - 3, false, ErrTooLarge},
-		"short lines zipped": {small, maxRefLines, true, ErrTooLarge},
+		"short":  {large, 1, false, nil},
+		"long":   {large, maxRefs/60_000 + 1, false, ErrTooLarge},
+		"zipped": {large, maxRefs/60_000 + 1, true, ErrTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			list := advertised(append([]string{first}, slices.Repeat([]string{tc.line}, tc.lines)...)...)
@@ -338,7 +322,7 @@ func TestAListOfRefsIsLimited(t *testing.T) {
 			_, err := client(t, nil).Resolve(t.Context(), Location{URL: listening.URL + "/x"})
 			require.ErrorIs(t, err, tc.says)
 			if tc.says != nil {
-				assert.ErrorContains(t, err, "lists more than 32 MiB or 671088 lines of refs")
+				assert.ErrorContains(t, err, "lists more than 32 MiB of refs")
 				assert.ErrorContains(t, err, "hideRefs")
 			}
 		})

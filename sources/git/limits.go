@@ -24,15 +24,9 @@ var errTooLarge = errors.New("more than allowed")
 // errManyRefs is the error for a list of refs that is too long.
 var errManyRefs = fmt.Errorf("refs: %w", errTooLarge)
 
-// errTwice is the error for a pack that no Git writes.
-var errTwice = errors.New("the pack has the same object twice")
-
 const (
-	// maxRefs limits the bytes of a list of refs, decoded. A line of a ref has some 60 bytes, and takes more than that in memory before anything
-	// else is known of the repository.
+	// maxRefs limits the bytes of a list of refs, decoded.
 	maxRefs = 32 << 20
-	// maxRefLines limits its lines: no Git sends lines that are so short that they are more in maxRefs bytes, but each takes 90 bytes in memory.
-	maxRefLines = maxRefs / 50
 	// maxRefusal is how much is read of an answer that is an error, which the library keeps several times.
 	maxRefusal = 64 << 10
 )
@@ -62,13 +56,16 @@ func (t limitedTransport) limited(r *http.Request, answer *http.Response) io.Rea
 	case answer.StatusCode >= http.StatusMultipleChoices:
 		return io.LimitReader(answer.Body, maxRefusal)
 	case r.Method != http.MethodPost:
-		return &refLines{from: egress.Reader(answer.Body, maxRefs, errManyRefs)}
+		return egress.Reader(answer.Body, maxRefs, errManyRefs)
 	}
 	return egress.Reader(answer.Body, t.max, errTooLarge)
 }
 
+// objectAllowance is what each object counts beside its bytes.
+const objectAllowance = 512
+
 // judge reads the pack in f once, without resolving deltas, and refuses it if its objects would exceed a limit when they
-// are unpacked, or take time without end: the library unpacks them in memory. It leaves f at its start.
+// are unpacked, which the library does in memory. It leaves f at its start.
 func (c *Client) judge(f *os.File) error {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -78,90 +75,31 @@ func (c *Client) judge(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	j := judgement{options: c.options, scanner: scanner, seen: map[plumbing.Hash]struct{}{}}
+	total := uint64(0)
 	for range objects {
-		if err := j.next(); err != nil {
+		header, err := scanner.NextObjectHeader()
+		if err != nil {
 			return err
+		}
+		head := &headWriter{}
+		if _, _, err := scanner.NextObject(head); err != nil {
+			return err
+		}
+		base, result := uint64(0), uint64(max(header.Length, 0)) // #nosec G115 -- it is positive
+		if header.Type == plumbing.OFSDeltaObject || header.Type == plumbing.REFDeltaObject {
+			if base, result, err = sizes(head.Bytes()); err != nil {
+				return err
+			}
+		}
+		if most := uint64(c.options.MaxFile); header.Length < 0 || header.Length > c.options.MaxFile || base > most || result > most { // #nosec G115 -- it is positive
+			return fmt.Errorf("an object: %w", errTooLarge)
+		}
+		if total += result + objectAllowance; total > uint64(c.options.MaxTotal) { // #nosec G115 -- it is positive
+			return fmt.Errorf("unpacked objects: %w", errTooLarge)
 		}
 	}
 	_, err = f.Seek(0, io.SeekStart)
 	return err
-}
-
-const (
-	// objectAllowance is what each object counts beside its bytes.
-	objectAllowance = 512
-	// basesShare is how many times MaxTotal the objects may have together that deltas are based on, each as often as there are deltas on it: for
-	// each delta the library copies, or unpacks, all of its base. Git bases a delta on an object of about its size.
-	basesShare = 8
-)
-
-// judgement is what is known of the objects of a pack so far.
-type judgement struct {
-	options Options
-	scanner *packfile.Scanner
-	// seen has the objects that are no deltas. The library resolves all deltas on one of them once for each time that it is in the pack.
-	seen map[plumbing.Hash]struct{}
-	// total is what all objects have when they are unpacked, and bases what is copied to resolve the deltas.
-	total, bases int64
-}
-
-// next judges the next object.
-func (j *judgement) next() error {
-	header, err := j.scanner.NextObjectHeader()
-	if err != nil {
-		return err
-	}
-	if header.Length < 0 || header.Length > j.options.MaxFile {
-		return fmt.Errorf("an object: %w", errTooLarge)
-	}
-	j.total += header.Length + objectAllowance
-	if header.Type == plumbing.OFSDeltaObject || header.Type == plumbing.REFDeltaObject {
-		err = j.delta()
-	} else {
-		err = j.whole(header)
-	}
-	switch {
-	case err != nil:
-		return err
-	case j.total > j.options.MaxTotal:
-		return fmt.Errorf("unpacked objects: %w", errTooLarge)
-	case j.bases > basesShare*j.options.MaxTotal:
-		return fmt.Errorf("bases of deltas: %w", errTooLarge)
-	}
-	return nil
-}
-
-// whole notes an object that is no delta by its hash, which is made as the library makes it.
-func (j *judgement) whole(header *packfile.ObjectHeader) error {
-	hasher := plumbing.NewHasher(header.Type, header.Length)
-	if _, _, err := j.scanner.NextObject(hasher); err != nil {
-		return err
-	}
-	hash := hasher.Sum()
-	if _, twice := j.seen[hash]; twice {
-		return fmt.Errorf("object %s: %w", hash, errTwice)
-	}
-	j.seen[hash] = struct{}{}
-	return nil
-}
-
-// delta counts what a delta is based on and what it becomes.
-func (j *judgement) delta() error {
-	head := &headWriter{}
-	if _, _, err := j.scanner.NextObject(head); err != nil {
-		return err
-	}
-	base, result, err := sizes(head.Bytes())
-	if err != nil {
-		return err
-	}
-	if most := uint64(j.options.MaxFile); base > most || result > most { // #nosec G115 -- it is positive
-		return fmt.Errorf("an object: %w", errTooLarge)
-	}
-	j.bases += int64(base)   // #nosec G115 -- within the limit of a file, which fits
-	j.total += int64(result) // #nosec G115 -- within the limit of a file, which fits
-	return nil
 }
 
 // sizes reads how many bytes a delta is based on and becomes, with which it begins. The library resolves none on an object of another size.

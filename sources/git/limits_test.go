@@ -11,7 +11,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -94,9 +93,6 @@ func TestJudge(t *testing.T) {
 		"many small deltas that add up": {pack(t, delta(900), delta(900), delta(900)), errTooLarge},
 		"delta on something large":      {pack(t, deltaOn(1001, 1)), errTooLarge},
 		"delta on something enormous":   {pack(t, deltaOn(1<<63, 1)), errTooLarge},
-		"an object twice":               {pack(t, blob, blob), errTwice},
-		"twice, with deltas between":    {pack(t, blob, delta(100), blob), errTwice},
-		"equal bytes of two types":      {pack(t, blob, packed{kind: kindTree, length: 3, content: []byte("abc")}), nil},
 		"equal deltas":                  {pack(t, delta(100), delta(100)), nil},
 		"an empty tree":                 {pack(t, blob, packed{kind: kindTree}), nil},
 	} {
@@ -114,19 +110,6 @@ func TestJudge(t *testing.T) {
 func TestJudgeRefusesAnObjectLongerThanItStates(t *testing.T) {
 	long := packed{kind: kindBlob, length: 3, content: make([]byte, 1<<20)}
 	assert.Error(t, judged(t, New(Options{MaxFile: 1000}), pack(t, long)))
-}
-
-func TestManyDeltasOnSomethingLargeAreRefused(t *testing.T) {
-	c := New(Options{MaxFile: 10_000, MaxTotal: 100_000})
-	for name, tc := range map[string]struct {
-		base uint64
-		says error
-	}{"small": {1000, nil}, "large": {10_000, errTooLarge}} {
-		t.Run(name, func(t *testing.T) {
-			err := judged(t, c, pack(t, slices.Repeat([]packed{deltaOn(tc.base, 400)}, 100)...))
-			assert.ErrorIs(t, err, tc.says)
-		})
-	}
 }
 
 func FuzzJudge(f *testing.F) {

@@ -6,6 +6,7 @@ package git
 import (
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -93,7 +94,7 @@ func (at Location) pick(refs *packp.AdvRefs) (plumbing.Hash, error) {
 	if at.Ref == "" {
 		return plumbing.ZeroHash, fail(ErrNotFound, at, "it has no default branch", "name a branch, tag or commit")
 	}
-	return plumbing.ZeroHash, fail(ErrNotFound, at, "it has no branch or tag "+quoted(at.Ref), "check the name")
+	return plumbing.ZeroHash, fail(ErrNotFound, at, "it has no branch or tag "+strconv.Quote(at.Ref), "check the name")
 }
 
 func (at Location) loginCure() string {

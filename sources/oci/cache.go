@@ -5,16 +5,19 @@ package oci
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/singleflight"
 	"oras.land/oras-go/v2/content"
 	"oras.land/oras-go/v2/registry/remote"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/internal/transport"
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/store"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
+	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 	"github.com/flux-landscaper/flux-landscaper/sources/scratch"
 )
 
@@ -34,18 +37,16 @@ func (p part) in(r *remote.Repository) content.Fetcher {
 	return r.Blobs()
 }
 
-// cache serves what registries have answered before, and asks them for the rest. It gives nobody what the registry would refuse.
+// cache serves what registries have answered before, and asks them for the rest. It gives nobody what the registry would refuse: content is kept for the
+// repository that has handed it out, and whoever asks has resolved his reference there with his own login.
 type cache struct {
 	registries *registries
-	flights    flights
-	contents   *store.Store
-	grants     *store.Ledger
+	flights    singleflight.Group
+	contents   *fetch.Store
+	answers    *answers
 	// temporary is the directory to remove at the end, if any.
 	temporary *scratch.Directory
 }
-
-// rememberedGrants is how many resolved references and owned digests are remembered.
-const rememberedGrants = 16384
 
 // start opens the directory.
 func (k *cache) start() (err error) {
@@ -57,10 +58,17 @@ func (k *cache) start() (err error) {
 		}
 		dir = k.temporary.Path
 	}
-	if k.contents, err = store.Open(filepath.Clean(dir), o.CacheBytes); err != nil {
-		return fmt.Errorf("registry client: %w", err)
+	for _, ofEarlierVersions := range []string{"blobs", "grants"} {
+		_ = os.RemoveAll(filepath.Join(dir, ofEarlierVersions)) // it would take disk space that is not counted
 	}
-	if k.grants, err = store.OpenLedger(filepath.Join(dir, "grants"), rememberedGrants); err != nil {
+	k.contents, err = fetch.New(fetch.Options{
+		Dir: filepath.Clean(dir), CacheBytes: o.CacheBytes, MaxDownload: max(o.MaxContent, o.MaxBlob, o.MaxManifest), Timeout: o.TransferTimeout,
+		Retries: transferTries, RetryDelay: retryDelay,
+	})
+	if err == nil {
+		k.answers, err = openAnswers(filepath.Join(dir, "answers"))
+	}
+	if err != nil {
 		return fmt.Errorf("registry client: %w", err)
 	}
 	return nil
@@ -78,23 +86,16 @@ func (k *cache) end() error {
 }
 
 // open returns the content of d from the cache or the registry. The caller has resolved t with the same login.
-func (k *cache) open(ctx context.Context, t target, d ocispec.Descriptor, limit int64, what part) (*store.File, error) {
+func (k *cache) open(ctx context.Context, t target, d ocispec.Descriptor, limit int64, what part) (*fetch.File, error) {
 	if err := t.acceptable(d, limit, what); err != nil {
 		return nil, err
 	}
-	release := k.contents.Hold(d.Digest)
-	defer release()
-	if file, err := k.cached(t, d); err == nil {
-		return file, nil
+	file, err := k.contents.Keep(ctx, k.content(t, d, what))
+	if err == nil && file.Size != d.Size {
+		_ = file.Close()
+		err = errSize
 	}
-	doing := "download its " + string(what)
-	key := fmt.Sprintf("%s@%s %d %s %s", t.home(), d.Digest, d.Size, t.login.Fingerprint(), what)
-	err := k.flights.do(ctx, key, k.registries.options.TransferTimeout, func(ctx context.Context) error { return k.download(ctx, t, d, what) })
-	if err != nil {
-		return nil, t.explain(ctx, doing, err)
-	}
-	file, err := k.cached(t, d)
-	return file, t.explain(ctx, doing, err)
+	return file, t.explain(ctx, "download its "+string(what), err)
 }
 
 // acceptable judges a descriptor, which is as foreign as the content it announces.
@@ -109,44 +110,114 @@ func (t target) acceptable(d ocispec.Descriptor, limit int64, what part) error {
 	return nil
 }
 
-// cached returns content that the repository has given away before.
-func (k *cache) cached(t target, d ocispec.Descriptor) (*store.File, error) {
-	if !k.owns(t, d.Digest) {
-		return nil, store.ErrAbsent
+// content is what the cache holds of d. Only a complete download proves that the repository has it: an answer to HEAD is as easily made up as a manifest.
+func (k *cache) content(t target, d ocispec.Descriptor, what part) fetch.Content {
+	return fetch.Content{
+		Name: subject(t.written), Scope: t.home(), ID: d.Digest.String(), Digest: d.Digest,
+		Place: fmt.Sprintf("%d %s %s", d.Size, t.login.Fingerprint(), what),
+		Write: func(ctx context.Context, w io.Writer) error {
+			body, err := what.in(k.registries.repository(t)).Fetch(ctx, d)
+			if err != nil {
+				return &unanswered{ended(ctx, err)}
+			}
+			return received(ctx, w, body, d.Size)
+		},
+		Again: func(err error) bool { return !errors.As(err, new(*unanswered)) && interrupted(err) },
 	}
-	file, err := k.contents.Get(d.Digest)
-	if err != nil {
-		return nil, err
-	}
-	if file.Size() != d.Size {
-		_ = file.Close()
-		return nil, store.ErrAbsent
-	}
-	return file, nil
 }
 
-// download brings d into the cache. Only a complete download proves that the repository has it: an answer to HEAD is as
-// easily made up as a manifest.
-func (k *cache) download(ctx context.Context, t target, d ocispec.Descriptor, what part) error {
-	if file, err := k.cached(t, d); err == nil {
-		return file.Close()
-	}
-	err := transport.Again(ctx, func() error {
-		return k.contents.Put(d.Digest, d.Size, func(w io.Writer) error { return k.transfer(ctx, t, d, what, w) })
-	})
-	if err == nil {
-		k.grants.Set("", t.ownership(d.Digest)...)
+// unanswered is the error of a request that got no answer after all its tries: a transfer is begun anew only where it broke in the middle.
+type unanswered struct{ error }
+
+// Unwrap returns the error.
+func (u *unanswered) Unwrap() error { return u.error }
+
+// errSize is inside the error of content that has another size than its descriptor says.
+var errSize = errors.New("more or fewer bytes were received than announced")
+
+// received copies a body of so many bytes, and closes it.
+func received(ctx context.Context, w io.Writer, body io.ReadCloser, size int64) error {
+	defer func() { _ = body.Close() }()
+	n, err := io.Copy(w, io.LimitReader(body, size+1))
+	if err == nil && n != size {
+		err = errSize
 	}
 	return ended(ctx, err)
 }
 
-// transfer makes one request and writes its answer to w.
-func (k *cache) transfer(ctx context.Context, t target, d ocispec.Descriptor, what part, w io.Writer) error {
-	body, err := what.in(k.registries.repository(t)).Fetch(ctx, d)
-	if err != nil {
-		return transport.Fatal(err)
+// readUnknown asks what t is by reading it into the cache, so that a manifest nobody has read costs one request. One that is there, and one that another
+// caller with the same login has just read, is asked for without reading: every call proves that it may read.
+func (k *cache) readUnknown(ctx context.Context, t target) (ocispec.Descriptor, error) {
+	if k.knows(t) {
+		return k.registries.head(ctx, t, manifestPart)
 	}
-	defer func() { _ = body.Close() }()
-	_, err = io.Copy(w, body)
-	return err
+	if ctx.Err() != nil {
+		return ocispec.Descriptor{}, context.Cause(ctx)
+	}
+	isMine := false
+	key := fmt.Sprintf("%s %s %s", t.home(), t.at.Reference, t.login.Fingerprint())
+	done := k.flights.DoChan(key, func() (read any, err error) {
+		isMine = true
+		own, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), k.registries.options.Timeout/2, fetch.TimedOut(k.registries.options.Timeout/2))
+		defer cancel()
+		err = rescue.Survived(own, func() (err error) {
+			if isMine = !k.knows(t); isMine { // another one may have landed since it was looked
+				read, err = k.readReference(own, t)
+			}
+			return err
+		})
+		return read, err
+	})
+	select {
+	case <-ctx.Done():
+		return ocispec.Descriptor{}, context.Cause(ctx)
+	case result := <-done:
+		switch err := result.Err; {
+		case err == nil && isMine:
+			return result.Val.(ocispec.Descriptor), nil
+		case err != nil && (ctx.Err() != nil || status(err) != 0 || refused(err) || notLoggedIn(err) || down(err)):
+			return ocispec.Descriptor{}, err
+		}
+	}
+	return k.registries.head(ctx, t, manifestPart)
+}
+
+// knows reports whether the manifest that t stood for is in the cache.
+func (k *cache) knows(t target) bool {
+	d, err := t.at.Digest()
+	if err != nil {
+		last, _ := k.answers.get(t)
+		d = last.Digest
+	}
+	return d != "" && k.contents.Has(k.content(t, ocispec.Descriptor{Digest: d}, manifestPart))
+}
+
+// readReference brings what t is into the cache. What is too large is left to whoever wants it.
+func (k *cache) readReference(ctx context.Context, t target) (ocispec.Descriptor, error) {
+	d, body, err := k.registries.repository(t).FetchReference(ctx, t.at.Reference)
+	if err != nil {
+		return d, ended(ctx, err)
+	}
+	found, err := t.described(d, nil)
+	if err != nil || t.acceptable(d, k.registries.options.MaxManifest, manifestPart) != nil {
+		return found, errors.Join(err, body.Close())
+	}
+	whole := k.content(t, d, manifestPart)
+	again := whole.Write
+	whole.Write = func(ctx context.Context, w io.Writer) error {
+		if first := body; first != nil {
+			body = nil
+			return received(ctx, w, first, d.Size)
+		}
+		return again(ctx, w)
+	}
+	file, err := k.contents.Keep(ctx, whole)
+	if body != nil {
+		_ = body.Close()
+	}
+	if err != nil {
+		return found, err
+	}
+	k.answers.set(t, found) // before the flight ends, or who comes in between reads it again
+	return found, file.Close()
 }

@@ -57,11 +57,14 @@ func TestATemporaryCacheEndsWithItsClient(t *testing.T) {
 func TestDamagedContentIsFetchedAgain(t *testing.T) {
 	r, dir := registry.Start(t, registry.Options{}), t.TempDir()
 	ref, _ := r.Push(t, "shop", "1.0.0", layer(HelmChartLayer, "chart"))
-	c := at(t, dir)
-	_, err := c.Pull(ctx, ref, PullOptions{})
+	_, err := at(t, dir).Pull(ctx, ref, PullOptions{})
 	require.NoError(t, err)
-	walk(t, filepath.Join(dir, "blobs"), func(path string, _ []byte) { require.NoError(t, os.WriteFile(path, []byte("damage"), 0o600)) })
-	b, err := c.Pull(ctx, ref, PullOptions{})
+	walk(t, dir, func(path string, content []byte) {
+		if string(content) == "chart" {
+			require.NoError(t, os.WriteFile(path, []byte("chArt"), 0o600))
+		}
+	})
+	b, err := at(t, dir).Pull(ctx, ref, PullOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "chart", string(b.Bytes))
 	require.Equal(t, 2, r.Count("GET", "blobs"))
@@ -90,7 +93,7 @@ func TestTheDiskShowsNoNames(t *testing.T) {
 		name := strings.TrimPrefix(path, dir)
 		for _, secret := range []string{"somebody", "hunter2", r.Host, "shop", "rc-7"} {
 			require.NotContains(t, name, secret)
-			if !strings.HasPrefix(name, "/blobs/") {
+			if !strings.HasSuffix(name, "/content") {
 				require.False(t, bytes.Contains(content, []byte(secret)), "%s in %s", secret, name)
 			}
 		}
@@ -251,7 +254,7 @@ func TestADownloadGoesOnWhenNobodyWaits(t *testing.T) {
 
 func TestContentLargerThanTheCache(t *testing.T) {
 	r := registry.Start(t, registry.Options{})
-	c := newClient(t, func(o *Options) { o.CacheBytes = 1 })
+	c := newClient(t, func(o *Options) { o.Dir, o.CacheBytes = t.TempDir(), 1 })
 	ref, _ := r.Push(t, "shop", "1.0.0", layer(HelmChartLayer, "chart"))
 	content, err := c.PullContent(ctx, ref, PullOptions{})
 	require.NoError(t, err)
@@ -259,5 +262,25 @@ func TestContentLargerThanTheCache(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "chart", string(read))
 	require.NoError(t, content.Close())
-	require.Zero(t, c.cache.contents.Used())
+	walk(t, c.registries.options.Dir, func(path string, _ []byte) { require.NotEqual(t, "content", filepath.Base(path)) })
+}
+
+func TestDamagedAnswersAreForgotten(t *testing.T) {
+	r, dir := registry.Start(t, registry.Options{}), t.TempDir()
+	ref, _ := r.Push(t, "shop", "1.0.0", layer(HelmChartLayer, "chart"))
+	_, err := at(t, dir).Pull(ctx, ref, PullOptions{})
+	require.NoError(t, err)
+	walk(t, filepath.Join(dir, "answers"), func(path string, _ []byte) {
+		if filepath.Base(path) != saltName {
+			require.NoError(t, os.Truncate(path, 5))
+		}
+	})
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "answers", "new-1"), nil, 0o600))
+	c := at(t, dir)
+	r.Down()
+	_, err = c.Pull(ctx, ref, PullOptions{})
+	require.ErrorContains(t, err, "connection refused")
+	files, err := os.ReadDir(filepath.Join(dir, "answers"))
+	require.NoError(t, err)
+	require.Len(t, files, 1, "the salt")
 }

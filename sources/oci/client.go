@@ -7,12 +7,11 @@ import (
 	"net/http"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/internal/transport"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/tokens"
 )
 
 // Client talks to registries. It is safe for concurrent use.
@@ -24,7 +23,7 @@ type Client struct {
 // New makes a client. It fails if the directory, CA or a mirror cannot be used.
 func New(o Options) (*Client, error) {
 	o = o.withDefaults()
-	r := &registries{options: o, mirrors: map[string]mirror{}, tokens: tokens.New(), now: time.Now}
+	r := &registries{options: o, mirrors: map[string]mirror{}, now: time.Now}
 	for host, endpoint := range o.Mirrors {
 		m, err := parseMirror(host, endpoint)
 		if err != nil {
@@ -33,7 +32,10 @@ func New(o Options) (*Client, error) {
 		r.mirrors[keychain.CanonicalHost(host)] = m
 	}
 	var err error
-	if r.transport, err = transport.New(transport.Options{Transport: o.Transport, PublicOnly: o.PublicOnly, CA: o.CA, Timeout: o.Timeout}); err != nil {
+	if r.tokens, err = lru.New[string, auth.Cache](rememberedTokens); err != nil {
+		return nil, err
+	}
+	if r.clients, err = newClients(o); err != nil {
 		return nil, err
 	}
 	c := &Client{registries: r, cache: &cache{registries: r}}
@@ -47,17 +49,32 @@ func New(o Options) (*Client, error) {
 // Close ends idle connections and removes the temporary directory. Content that is open stays readable where the system
 // keeps open files.
 func (c *Client) Close() error {
-	c.registries.transport.Close()
+	c.registries.clients.close()
 	return c.cache.end()
 }
 
 // registries know the way to each registry, and ask it. They keep nothing but connections and tokens.
 type registries struct {
-	options   Options
-	mirrors   map[string]mirror
-	transport *transport.Clients
-	tokens    *tokens.Cache
-	now       func() time.Time
+	options Options
+	mirrors map[string]mirror
+	clients *clients
+	// tokens are what registries gave to a login for a repository.
+	tokens *lru.Cache[string, auth.Cache]
+	now    func() time.Time
+}
+
+// rememberedTokens is for how many logins at repositories tokens are kept.
+const rememberedTokens = 4096
+
+// tokensOf returns the tokens of the login of a target: a token never serves another one.
+func (r *registries) tokensOf(t target) auth.Cache {
+	key := t.login.Session(r.now()) + " " + t.home()
+	made := auth.NewCache()
+	if found, had, _ := r.tokens.PeekOrAdd(key, made); had {
+		r.tokens.Get(key)
+		return found
+	}
+	return made
 }
 
 // repository is the registry client for one target.
@@ -70,8 +87,8 @@ func (r *registries) repository(t target) *remote.Repository {
 		TagListPageSize:  tagPageSize,
 		SkipReferrersGC:  true,
 		Client: resending{&auth.Client{
-			Client:     r.transport.For(t.login.Authorities()),
-			Cache:      r.tokens.Of(t.login.Session(r.now())),
+			Client:     r.clients.trusting(t.login.Authorities()),
+			Cache:      r.tokensOf(t),
 			ClientID:   "flux-landscaper",
 			Header:     http.Header{"User-Agent": {"flux-landscaper"}},
 			Credential: t.login.Credential(t.at.Host()),

@@ -10,8 +10,8 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/store"
 )
 
 // Content is verified content on disk. It implements io.Reader, io.Seeker, io.ReaderAt and io.Closer; ReadAt may be called
@@ -26,14 +26,14 @@ type Content struct {
 	Stale bool
 
 	*io.SectionReader
-	file *store.File
+	file *fetch.File
 }
 
 // Close gives the content back to the cache.
 func (c *Content) Close() error { return c.file.Close() }
 
-func newContent(file *store.File, d ocispec.Descriptor) *Content {
-	return &Content{Digest: d.Digest, MediaType: d.MediaType, SectionReader: io.NewSectionReader(file, 0, file.Size()), file: file}
+func newContent(file *fetch.File, d ocispec.Descriptor) *Content {
+	return &Content{Digest: d.Digest, MediaType: d.MediaType, SectionReader: io.NewSectionReader(file, 0, file.Size), file: file}
 }
 
 // Open returns the config or layer of m with the digest d, of at most maxBytes; zero means Options.MaxContent. It is

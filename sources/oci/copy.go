@@ -10,8 +10,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/store"
 )
 
 // CopyOptions are the logins of both sides of a copy.
@@ -96,7 +96,7 @@ func (w *copying) blob(ctx context.Context, p Part) error {
 
 // mount lets the registry link the blob; one that cannot is given the content.
 func (w *copying) mount(ctx context.Context, p Part) error {
-	var file *store.File
+	var file *fetch.File
 	err := w.client.registries.repository(w.to).Mount(ctx, p.Descriptor, p.from.at.Repository, func() (body io.ReadCloser, err error) {
 		if file, err = p.open(ctx); err != nil {
 			return nil, err

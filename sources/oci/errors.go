@@ -24,9 +24,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/sources/address"
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/internal/transport"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/store"
 )
 
 // The classes of a *fault.Error of this package, whose subject is the reference as it was given. It contains no credentials and no URL. Every other
@@ -55,7 +54,7 @@ func subject(ref string) string { return strconv.Quote(keychain.HideUser(ref)) }
 // explain turns an error of the registry client into a *fault.Error. doing says what was tried, such as "resolve it"; ctx is the
 // one it was tried with.
 func (t target) explain(ctx context.Context, doing string, err error) error {
-	if err == nil || errors.As(err, new(*fault.Error)) {
+	if err == nil || errors.As(err, new(*fault.Error)) && !errors.Is(err, fetch.ErrDigest) {
 		return err
 	}
 	err = ended(ctx, err)
@@ -63,6 +62,16 @@ func (t target) explain(ctx context.Context, doing string, err error) error {
 	e.Cure, e.Class = t.classify(err)
 	e.Problem = fmt.Sprintf("could not %s: %s", doing, t.hide(t.reason(err)))
 	return e
+}
+
+// ended returns why the context of a failed request ended, if that is the reason.
+func ended(ctx context.Context, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+	}
+	return err
 }
 
 // classify finds the cure of a failure and its class.
@@ -96,7 +105,7 @@ func triedAgain(err error) string {
 	switch {
 	case errors.As(err, &untrusted):
 		return "trust its authority with certificateAuthority in an OCM credential configuration; it is tried again"
-	case errors.Is(err, context.DeadlineExceeded), transport.Interrupted(err), down(err):
+	case errors.Is(err, context.DeadlineExceeded), interrupted(err), down(err):
 		return "check that the registry runs and can be reached; it is tried again"
 	}
 	return "check what answers at the registry's address; it is tried again"
@@ -127,7 +136,7 @@ func refused(err error) bool {
 var mismatch = regexp.MustCompile(`\bmismatch\b`)
 
 func wrongContent(err error) bool {
-	for _, wrong := range []error{store.ErrDigest, store.ErrLonger, store.ErrShorter, content.ErrMismatchedDigest, content.ErrTrailingData} {
+	for _, wrong := range []error{fetch.ErrDigest, errSize, content.ErrMismatchedDigest, content.ErrTrailingData} {
 		if errors.Is(err, wrong) {
 			return true
 		}
@@ -145,7 +154,7 @@ func down(err error) bool {
 		return status(err) >= http.StatusInternalServerError
 	case errors.Is(err, context.Canceled):
 		return false
-	case transport.Interrupted(err), errors.Is(err, context.DeadlineExceeded), errors.As(err, &unknown):
+	case interrupted(err), errors.Is(err, context.DeadlineExceeded), errors.As(err, &unknown):
 		return true
 	}
 	return errors.As(err, &unreachable) && (unreachable.Op == "dial" || unreachable.Op == "read" || unreachable.Op == "write")
@@ -169,8 +178,8 @@ func (t target) reason(err error) string {
 	if answer, ok := errors.AsType[*errcode.ErrorResponse](err); ok {
 		return t.answered(answer)
 	}
-	if limit, ok := errors.AsType[*timeoutError](err); ok {
-		return limit.Error()
+	if refusal, ok := errors.AsType[*fault.Error](err); ok {
+		return refusal.Problem
 	}
 	if identity, ok := errors.AsType[*keychain.IdentityError](err); ok {
 		return identity.Error()

@@ -4,6 +4,7 @@
 package oci
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -58,7 +59,7 @@ type document struct {
 // parseManifest decodes what the registry calls a mediaType. ref is for messages.
 func parseManifest(ref, mediaType string, raw []byte) (*document, error) {
 	const cure = "push the artifact anew"
-	if n := elements(raw); n > maxElements {
+	if n := bytes.Count(raw, []byte(",")); n > maxElements {
 		return nil, fail(ErrTooLarge, ref, fmt.Sprintf("its manifest has %d elements, more than the %d allowed", n, maxElements), "make the artifact smaller")
 	}
 	var d document
@@ -74,24 +75,6 @@ func parseManifest(ref, mediaType string, raw []byte) (*document, error) {
 	d.MediaType = mediaType
 	d.Layers = append(d.Layers, d.Blobs...)
 	return &d, nil
-}
-
-// elements counts the commas outside of texts, which bounds what decoding allocates.
-func elements(raw []byte) (n int) {
-	inText, escaped := false, false
-	for _, b := range raw {
-		switch {
-		case escaped:
-			escaped = false
-		case inText && b == '\\':
-			escaped = true
-		case b == '"':
-			inText = !inText
-		case b == ',' && !inText:
-			n++
-		}
-	}
-	return n
 }
 
 // isIndex goes by the media type; one that is neither known nor called so is a manifest.
@@ -162,8 +145,8 @@ func (k *cache) bytes(ctx context.Context, t target, d ocispec.Descriptor, limit
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	content := make([]byte, file.Size())
-	if _, err := io.ReadFull(io.NewSectionReader(file, 0, file.Size()), content); err != nil {
+	content := make([]byte, file.Size)
+	if _, err := io.ReadFull(file, content); err != nil {
 		return nil, t.explain(ctx, "read its "+string(what)+" from the cache", err)
 	}
 	return content, nil

@@ -4,6 +4,7 @@
 package oci
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -143,19 +144,18 @@ func TestMalformedManifests(t *testing.T) {
 		kind error
 		says string
 	}{
-		"no JSON":                 {"manifest", ErrInvalid, "not JSON of an OCI manifest"},
-		"empty":                   {"", ErrInvalid, "not JSON of an OCI manifest"},
-		"wrong types":             {`{"layers":"none"}`, ErrInvalid, "not JSON of an OCI manifest"},
-		"another type inside":     {`{"mediaType":"application/vnd.oci.image.index.v1+json"}`, ErrInvalid, "calls itself"},
-		"both at once":            {`{"layers":[` + l + `],"manifests":[` + l + `]}`, ErrInvalid, "a manifest and an index at once"},
-		"no layers":               {`{}`, ErrInvalid, "no layers"},
-		"layers of nothing":       {`{"layers":[{}]}`, ErrInvalid, "no usable digest and size"},
-		"negative size":           {`{"layers":[{"digest":"` + string(digest.FromString("x")) + `","size":-1}]}`, ErrInvalid, "no usable digest and size"},
-		"a bomb of layers":        {`{"layers":[` + strings.Repeat("{},", 500_000) + `{}]}`, ErrTooLarge, "elements"},
-		"a bomb of annotations":   {`{"annotations":{"a":"1"` + strings.Repeat(`,"a":"1"`, 200_000) + `}}`, ErrTooLarge, "elements"},
-		"deep":                    {strings.Repeat("[", 100_000), ErrInvalid, "not JSON of an OCI manifest"},
-		"larger than allowed":     {strings.Repeat(" ", DefaultMaxManifest+1), ErrTooLarge, "more than the 4194304 allowed"},
-		"commas in a long string": {`{"annotations":{"a":"` + strings.Repeat(`,\"`, 200_000) + `"}}`, ErrInvalid, "no layers"},
+		"no JSON":               {"manifest", ErrInvalid, "not JSON of an OCI manifest"},
+		"empty":                 {"", ErrInvalid, "not JSON of an OCI manifest"},
+		"wrong types":           {`{"layers":"none"}`, ErrInvalid, "not JSON of an OCI manifest"},
+		"another type inside":   {`{"mediaType":"application/vnd.oci.image.index.v1+json"}`, ErrInvalid, "calls itself"},
+		"both at once":          {`{"layers":[` + l + `],"manifests":[` + l + `]}`, ErrInvalid, "a manifest and an index at once"},
+		"no layers":             {`{}`, ErrInvalid, "no layers"},
+		"layers of nothing":     {`{"layers":[{}]}`, ErrInvalid, "no usable digest and size"},
+		"negative size":         {`{"layers":[{"digest":"` + string(digest.FromString("x")) + `","size":-1}]}`, ErrInvalid, "no usable digest and size"},
+		"a bomb of layers":      {`{"layers":[` + strings.Repeat("{},", 500_000) + `{}]}`, ErrTooLarge, "elements"},
+		"a bomb of annotations": {`{"annotations":{"a":"1"` + strings.Repeat(`,"a":"1"`, 200_000) + `}}`, ErrTooLarge, "elements"},
+		"deep":                  {strings.Repeat("[", 100_000), ErrInvalid, "not JSON of an OCI manifest"},
+		"larger than allowed":   {strings.Repeat(" ", DefaultMaxManifest+1), ErrTooLarge, "more than the 4194304 allowed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := registry.Start(t, registry.Options{})
@@ -228,7 +228,7 @@ func TestALongMediaTypeIsNoAnswer(t *testing.T) {
 			require.Less(t, len(err.Error()), 500)
 			target, err := c.registries.locate(ref, keychain.Credentials{}, true)
 			require.NoError(t, err)
-			_, known := c.cache.lastAnswer(target)
+			_, known := c.cache.answers.get(target)
 			require.False(t, known)
 		})
 	}
@@ -297,7 +297,7 @@ func FuzzManifest(f *testing.F) {
 			return
 		}
 		require.Equal(t, mediaType, d.MediaType)
-		require.LessOrEqual(t, len(d.Layers)+len(d.Manifests), 2*(elements(raw)+1))
+		require.LessOrEqual(t, len(d.Layers)+len(d.Manifests), 2*(bytes.Count(raw, []byte(","))+1))
 		if chosen, err := choose("ref", d.Manifests, platform); err == nil {
 			require.Contains(t, d.Manifests, chosen)
 		}

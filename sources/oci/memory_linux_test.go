@@ -148,10 +148,10 @@ func TestMemory(t *testing.T) {
 	}{
 		"right content":                      {right, largeContent, largeContent, largeContent, fmt.Sprintf("read 3: %d <nil>", largeContent)},
 		"right content of unknown length":    {right, largeContent, -1, largeContent, fmt.Sprintf("read 3: %d <nil>", largeContent)},
-		"other content":                      {other, largeContent, largeContent, largeContent, "the content received is not that of its digest"},
-		"5 GB where less was announced":      {right, largeContent, -1, fiveGigabyte, "more bytes were received than announced"},
+		"other content":                      {other, largeContent, largeContent, largeContent, "do not have the digest"},
+		"5 GB where less was announced":      {right, largeContent, -1, fiveGigabyte, "more or fewer bytes were received than announced"},
 		"5 GB declared where less announced": {right, largeContent, fiveGigabyte, fiveGigabyte, "mismatch Content-Length"},
-		"5 GB announced, less sent":          {other, fiveGigabyte, -1, largeContent, "fewer bytes were received than announced"},
+		"5 GB announced, less sent":          {other, fiveGigabyte, -1, largeContent, "more or fewer bytes were received than announced"},
 		"more announced than allowed":        {other, 7 << 30, 7 << 30, 7 << 30, "more than the 6442450944 allowed"},
 	} {
 		t.Run(name, func(t *testing.T) {

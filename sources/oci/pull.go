@@ -9,6 +9,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
 
@@ -94,10 +95,10 @@ func orLimit(asked, limit int64) int64 {
 
 // limited bounds a call with all its requests.
 func (r *registries) limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, r.options.Timeout, timedOut(r.options.Timeout))
+	return context.WithTimeoutCause(ctx, r.options.Timeout, fetch.TimedOut(r.options.Timeout))
 }
 
 // transferring bounds the transfer of one blob.
 func (r *registries) transferring(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, r.options.TransferTimeout, timedOut(r.options.TransferTimeout))
+	return context.WithTimeoutCause(ctx, r.options.TransferTimeout, fetch.TimedOut(r.options.TransferTimeout))
 }

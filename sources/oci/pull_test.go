@@ -93,21 +93,6 @@ func TestThousandPullsCauseOneDownload(t *testing.T) {
 	require.Equal(t, 999, r.Count("HEAD", "manifests"), "every pull proves that it may read")
 }
 
-// A caller may have looked for the manifest before another one had read it, and board the flight when that one has landed.
-func TestAManifestThatHasJustBeenReadIsNotReadAgain(t *testing.T) {
-	r, c := registry.Start(t, registry.Options{}), newClient(t, nil)
-	ref, manifest := r.Push(t, "shop", "1.0.0", layer(HelmChartLayer, "chart"))
-	at, err := c.registries.locate(ref, keychain.Credentials{}, true)
-	require.NoError(t, err)
-	for range 2 {
-		found, err := c.cache.readTogether(ctx, at)
-		require.NoError(t, err)
-		require.Equal(t, manifest, found.Digest)
-	}
-	require.Equal(t, 1, r.Count("GET", "manifests"))
-	require.Equal(t, 1, r.Count("HEAD", "manifests"))
-}
-
 func TestCachedContentNeedsTheCallersOwnCredentials(t *testing.T) {
 	r := registry.Start(t, registry.Options{Users: []registry.User{{Name: "a", Password: "1"}, {Name: "b", Password: "2"}}})
 	c := newClient(t, nil)

@@ -12,13 +12,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/registry/remote/auth"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/internal/transport"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
 
@@ -101,7 +101,17 @@ func (r *registries) upload(ctx context.Context, t target, d ocispec.Descriptor,
 	if there, err := blobs.Exists(ctx, d); err != nil || there {
 		return err
 	}
-	return transport.Again(ctx, func() error { return blobs.Push(ctx, d, newRewindable(content, d.Size)) })
+	for attempt := 0; ; attempt++ {
+		err := blobs.Push(ctx, d, newRewindable(content, d.Size))
+		if attempt >= transferTries || !interrupted(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(backoff(attempt, nil)):
+		}
+	}
 }
 
 // rewindable is the body of an upload, which has to be sent again after a refusal or a hiccup.

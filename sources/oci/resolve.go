@@ -5,21 +5,13 @@ package oci
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
-)
-
-// Kinds of facts in the ledger.
-const (
-	// grantFact: these credentials resolved this reference, to the descriptor that is the value.
-	grantFact = "grant"
-	// ownFact: the repository has given away this content, so whoever may read the repository may have it.
-	ownFact = "own"
 )
 
 // Resolved is what a reference stands for.
@@ -66,17 +58,17 @@ type answer struct {
 // registry accepts nothing else.
 func (k *cache) resolve(ctx context.Context, t target, as question) (target, answer, error) {
 	limit := k.registries.options.Timeout / 2
-	asking, cancel := context.WithTimeoutCause(ctx, limit, timedOut(limit))
+	asking, cancel := context.WithTimeoutCause(ctx, limit, fetch.TimedOut(limit))
 	defer cancel()
 	asked, found, err := ask(asking, t, as)
 	switch {
 	case err == nil:
-		k.grants.Set(encode(found), t.grant()...)
+		k.answers.set(t, found)
 		return asked, answer{found, false}, nil
 	case refused(err), notLoggedIn(err) && !down(err):
-		k.grants.Delete(t.grant()...)
+		k.answers.forget(t)
 	case down(err) && ctx.Err() == nil:
-		if last, ok := k.lastAnswer(t); ok {
+		if last, ok := k.answers.get(t); ok {
 			return t, answer{last, true}, nil
 		}
 	}
@@ -121,32 +113,4 @@ func (t target) described(found ocispec.Descriptor, err error) (ocispec.Descript
 		return ocispec.Descriptor{}, invalid(t.written, problem, "push the artifact anew with a shorter one, or check what answers at the registry's address")
 	}
 	return found, err
-}
-
-// grant is the key of what the registry said to this login about this reference.
-func (t target) grant() []string {
-	return []string{grantFact, t.home(), t.login.Fingerprint(), t.at.Reference}
-}
-
-func (t target) ownership(d digest.Digest) []string { return []string{ownFact, t.home(), string(d)} }
-
-// owns reports whether the repository has given d away before: content in the cache that came from elsewhere is none of its
-// readers' business, even if a manifest of it names the digest.
-func (k *cache) owns(t target, d digest.Digest) bool {
-	_, ok := k.grants.Get(t.ownership(d)...)
-	return ok
-}
-
-func (k *cache) lastAnswer(t target) (ocispec.Descriptor, bool) {
-	value, ok := k.grants.Get(t.grant()...)
-	var d ocispec.Descriptor
-	return d, ok && json.Unmarshal([]byte(value), &d) == nil && d.Digest.Validate() == nil
-}
-
-func encode(d ocispec.Descriptor) string {
-	raw, err := json.Marshal(ocispec.Descriptor{MediaType: d.MediaType, Digest: d.Digest, Size: d.Size})
-	if err != nil {
-		return ""
-	}
-	return string(raw)
 }

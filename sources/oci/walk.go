@@ -11,8 +11,8 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/store"
 )
 
 // Part is a manifest, an index or a blob of an artifact.
@@ -39,7 +39,7 @@ func (p Part) Open(ctx context.Context) (*Content, error) {
 	return newContent(file, p.Descriptor), nil
 }
 
-func (p Part) open(ctx context.Context) (*store.File, error) {
+func (p Part) open(ctx context.Context) (*fetch.File, error) {
 	return p.client.cache.open(ctx, p.from, p.Descriptor, p.client.registries.options.MaxContent, layerPart)
 }
 

@@ -101,7 +101,7 @@ func (o *registryOrigin) find(ctx context.Context, key component.Key) (*version,
 	done := o.r.flights.DoChan(fmt.Sprintf("%x %s", grant.fingerprint, grant.reference), func() (found any, err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.r.options.Timeout)
 		defer cancel()
-		err = rescue.Caught(func() error {
+		err = rescue.Survived(ctx, func() error {
 			found, err = o.load(ctx, grant)
 			return err
 		})
@@ -111,8 +111,8 @@ func (o *registryOrigin) find(ctx context.Context, key component.Key) (*version,
 	case <-ctx.Done():
 		return nil, fmt.Errorf("stopped waiting for the registry: %w", context.Cause(ctx))
 	case result := <-done:
-		if err := rescue.Landed(result.Err); err != nil {
-			return nil, err
+		if result.Err != nil {
+			return nil, result.Err
 		}
 		return result.Val.(*version), nil
 	}

@@ -5,7 +5,6 @@ package rescue
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
@@ -31,12 +29,11 @@ func TestAPanicIsDescribedInOneLine(t *testing.T) {
 		breaks func()
 		starts string
 	}{
-		"a word":         {func() { panic("password") }, "a value of type string in "},
-		"an error":       {func() { panic(assert.AnError) }, "a value of type *errors.errorString in "},
-		"no index":       {func() { panic(fmt.Errorf("password: %w", brokenIndex())) }, "runtime error: index out of range [0] with length 0 in "},
-		"an index":       {func() { _ = none[len(missing)] }, "runtime error: index out of range [0] with length 0 in "},
-		"a map":          {func() { missing["a"] = 1 }, "assignment to entry in nil map in "},
-		"one carried on": {func() { panic(carried()) }, "a value of type string in "},
+		"a word":   {func() { panic("password") }, "a value of type string in "},
+		"an error": {func() { panic(assert.AnError) }, "a value of type *errors.errorString in "},
+		"no index": {func() { panic(fmt.Errorf("password: %w", brokenIndex())) }, "runtime error: index out of range [0] with length 0 in "},
+		"an index": {func() { _ = none[len(missing)] }, "runtime error: index out of range [0] with length 0 in "},
+		"a map":    {func() { missing["a"] = 1 }, "assignment to entry in nil map in "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := described(tc.breaks)
@@ -45,8 +42,6 @@ func TestAPanicIsDescribedInOneLine(t *testing.T) {
 			assert.Contains(t, text, "sources/rescue.")
 		})
 	}
-	assert.Contains(t, described(func() { panic(carried()) }), "rescue.carried.func2 ", "where it began")
-	assert.ErrorContains(t, carried(), "\n\ngoroutine ", "the log has its stack")
 }
 
 // brokenIndex returns the error of a mistake with an index.
@@ -54,13 +49,6 @@ func brokenIndex() (err error) {
 	defer func() { err, _ = recover().(error) }()
 	var none []int
 	_ = none[len(none)]
-	return nil
-}
-
-// carried returns a panic as another goroutine gets it.
-func carried() (c *Carried) {
-	defer func() { c = Carry(recover()) }()
-	func() { panic("elsewhere") }()
 	return nil
 }
 
@@ -77,27 +65,6 @@ func TestAPanicThatIsSurvivedIsToldAndAnError(t *testing.T) {
 }
 
 func TestWhatDoesNotPanicIsLeftAlone(t *testing.T) {
-	for name, run := range map[string]func(work func() error) error{
-		"survived": func(work func() error) error { return Survived(t.Context(), work) },
-		"landed":   func(work func() error) error { return Landed(Caught(work)) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			require.NoError(t, run(func() error { return nil }))
-			require.ErrorIs(t, run(func() error { return assert.AnError }), assert.AnError)
-		})
-	}
-}
-
-func TestAPanicLandsWhereItIsWaitedFor(t *testing.T) {
-	var group errgroup.Group
-	group.Go(func() error { return Caught(func() error { panic("broken") }) })
-	text := described(func() { _ = Landed(fmt.Errorf("wrapped: %w", group.Wait())) })
-	assert.True(t, strings.HasPrefix(text, "a value of type string in "), text)
-	assert.Contains(t, text, "TestAPanicLandsWhereItIsWaitedFor.func", "where it began")
-}
-
-func TestAPanicThatIsCarriedTwiceStaysThatOfItsPlace(t *testing.T) {
-	first := Caught(func() error { panic("broken") })
-	again := Caught(func() error { return Landed(first) })
-	assert.True(t, errors.Is(again, first))
+	require.NoError(t, Survived(t.Context(), func() error { return nil }))
+	require.ErrorIs(t, Survived(t.Context(), func() error { return assert.AnError }), assert.AnError)
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scratch makes temporary directories for caches. They end with their process, also when it is killed: the next process with the same
-// temporary directory removes what is left, as the container of a Pod does that is started again. It promises nothing to others.
+// Package scratch makes temporary directories for caches. They end with their process, or when a later one takes their place after it was killed, as the
+// container of a Pod does that is started again.
 package scratch
 
 import (
@@ -10,32 +10,47 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+	"strconv"
 )
-
-// lockName is the file in a directory that is locked as long as its process lives. It appears locked.
-const lockName = "lock"
 
 // Directory is one that belongs to this process alone.
 type Directory struct {
 	// Path is where it lies.
 	Path string
+	// lock is a file beside it that is locked as long as the process lives; nil where the system cannot lock files.
 	lock *os.File
 }
 
-// Make makes a directory whose name begins with a prefix, and removes those of processes that are gone.
+// mostDirectories is how many processes have a directory with the same prefix at the same time.
+const mostDirectories = 1000
+
+// Make makes an empty directory whose name begins with a prefix: the first whose lock nobody holds.
 func Make(prefix string) (*Directory, error) {
-	sweep(prefix)
+	for i := range mostDirectories {
+		path := filepath.Join(os.TempDir(), prefix+strconv.Itoa(i))
+		file, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600) // #nosec G304 -- in the temporary directory
+		if err != nil {
+			continue // that of another user
+		}
+		err = lock(file)
+		if err == nil {
+			if err = os.RemoveAll(path); err == nil {
+				err = os.Mkdir(path, 0o700)
+			}
+		}
+		if err == nil {
+			return &Directory{path, file}, nil
+		}
+		_ = file.Close()
+		if errors.Is(err, errors.ErrUnsupported) {
+			break
+		}
+	}
 	path, err := os.MkdirTemp("", prefix)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("make a temporary directory: %w", err)
 	}
-	d := &Directory{Path: path}
-	if d.lock, err = lockIn(path); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		_ = os.RemoveAll(path)
-		return nil, fmt.Errorf("lock %s: %w", path, err)
-	}
-	return d, nil
+	return &Directory{Path: path}, nil
 }
 
 // Remove removes the directory with its content.
@@ -45,54 +60,4 @@ func (d *Directory) Remove() error {
 		_ = d.lock.Close()
 	}
 	return err
-}
-
-// lockIn makes the locked file. Where the system cannot lock files there is none, and nobody removes the directory.
-func lockIn(path string) (*os.File, error) {
-	file, err := os.CreateTemp(path, "new-"+lockName+"-")
-	if err != nil {
-		return nil, err
-	}
-	if err = lock(file); err == nil {
-		err = os.Rename(file.Name(), filepath.Join(path, lockName))
-	}
-	if err != nil {
-		return nil, errors.Join(err, file.Close(), os.Remove(file.Name()))
-	}
-	return file, nil
-}
-
-// sweep removes the directories of processes that are gone. What it cannot remove stays.
-func sweep(prefix string) {
-	entries, _ := os.ReadDir(os.TempDir())
-	for _, entry := range entries {
-		if info, err := entry.Info(); err == nil && strings.HasPrefix(entry.Name(), prefix) && info.IsDir() && isOwn(info) {
-			_ = bury(filepath.Join(os.TempDir(), entry.Name()))
-		}
-	}
-}
-
-// bury removes a directory whose lock nobody holds, the lock last: until then another process can go on with it.
-func bury(path string) error {
-	file, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR, 0) // #nosec G304 -- in a directory of the own user
-	if err != nil {
-		return err
-	}
-	defer func() { _ = file.Close() }()
-	if err := lock(file); err != nil {
-		return err
-	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		if entry.Name() != lockName {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(path, entry.Name())))
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return os.RemoveAll(path)
 }

@@ -7,10 +7,7 @@ package scratch
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 )
 
 func lock(*os.File) error { return errors.ErrUnsupported }
-
-func isOwn(fs.FileInfo) bool { return false }

@@ -382,7 +382,7 @@ func (e *Engine) run(ctx context.Context, request Request, verb string,
 }
 
 // untilEnd returns what work returns, or the context's error when that comes first. In this case work goes on without a way to the
-// cluster and soon ends. A panic of work goes on in the caller.
+// cluster and soon ends. A panic of work is an error.
 func untilEnd(ctx context.Context, work func() (*release.Release, error)) (*release.Release, error) {
 	type result struct {
 		release *release.Release
@@ -391,7 +391,7 @@ func untilEnd(ctx context.Context, work func() (*release.Release, error)) (*rele
 	results := make(chan result, 1)
 	go func() {
 		var done result
-		done.err = rescue.Caught(func() (err error) {
+		done.err = rescue.Survived(ctx, func() (err error) {
 			done.release, err = work()
 			return err
 		})
@@ -399,7 +399,6 @@ func untilEnd(ctx context.Context, work func() (*release.Release, error)) (*rele
 	}()
 	select {
 	case r := <-results:
-		r.err = rescue.Landed(r.err)
 		if ctx.Err() != nil && r.err != nil {
 			return nil, context.Cause(ctx)
 		}

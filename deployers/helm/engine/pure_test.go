@@ -84,10 +84,9 @@ func TestLockWaitsForItsTurnOrTheContext(t *testing.T) {
 	require.NoError(t, <-second)
 }
 
-func TestAPanicOfHelmGoesOnInWhoWaits(t *testing.T) {
-	assert.Panics(t, func() {
-		_, _ = untilEnd(t.Context(), func() (*release.Release, error) { panic("broken") })
-	})
+func TestAPanicOfHelmIsAnErrorOfWhoWaits(t *testing.T) {
+	_, err := untilEnd(t.Context(), func() (*release.Release, error) { panic("broken") })
+	require.ErrorContains(t, err, "broke off by a panic")
 }
 
 func TestBoundRequestsEndWithTheOperation(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -116,7 +117,7 @@ func (r *recorder) write(ctx context.Context, problem v1alpha1.CriticalProblem) 
 func added(problems []v1alpha1.CriticalProblem, problem v1alpha1.CriticalProblem) ([]v1alpha1.CriticalProblem, bool) {
 	kept := make([]v1alpha1.CriticalProblem, 0, len(problems)+1)
 	for _, known := range problems {
-		isSame := known.PodName == problem.PodName && rescue.PlaceOf(known.Description) == rescue.PlaceOf(problem.Description)
+		isSame := known.PodName == problem.PodName && placeOf(known) == placeOf(problem)
 		if isSame && problem.CreationTime.Sub(known.CreationTime.Time).Abs() < renewAfter {
 			return problems, false
 		}
@@ -126,4 +127,9 @@ func added(problems []v1alpha1.CriticalProblem, problem v1alpha1.CriticalProblem
 	}
 	kept = append(kept, problem)
 	return kept[max(0, len(kept)-maxProblems):], true
+}
+
+// placeOf is where a problem was, as rescue.Describe says it.
+func placeOf(problem v1alpha1.CriticalProblem) string {
+	return problem.Description[strings.LastIndex(problem.Description, " in ")+1:]
 }

@@ -99,7 +99,7 @@ func podsOf(ctx context.Context, cluster *target.Cluster, live *unstructured.Uns
 func podsIn(items []unstructured.Unstructured) []corev1.Pod {
 	pods := make([]corev1.Pod, len(items))
 	for i := range items {
-		err := rescue.Caught(func() error { return runtime.DefaultUnstructuredConverter.FromUnstructured(items[i].Object, &pods[i]) })
+		err := rescue.Survived(context.Background(), func() error { return runtime.DefaultUnstructuredConverter.FromUnstructured(items[i].Object, &pods[i]) })
 		if err != nil {
 			return nil
 		}

@@ -91,11 +91,11 @@ func checkContents(ctx context.Context, c *component.Closed, digester BlobDigest
 	for _, d := range c.Descriptors {
 		for i := range d.Resources {
 			if r := &d.Resources[i]; r.Digest.Covered() && r.HasContent() {
-				group.Go(func() error { return rescue.Caught(func() error { return checkContent(ctx, d, r, digester) }) })
+				group.Go(func() error { return rescue.Survived(ctx, func() error { return checkContent(ctx, d, r, digester) }) })
 			}
 		}
 	}
-	return rescue.Landed(group.Wait())
+	return group.Wait()
 }
 
 func checkContent(ctx context.Context, d *component.Descriptor, r *component.Resource, digester BlobDigester) error {

@@ -4,6 +4,7 @@
 package objects
 
 import (
+	"context"
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -109,11 +110,13 @@ func Each(count int, work func(i int)) {
 	running.SetLimit(Parallel)
 	for i := range count {
 		running.Go(func() error {
-			return rescue.Caught(func() error {
+			return rescue.Survived(context.Background(), func() error {
 				work(i)
 				return nil
 			})
 		})
 	}
-	_ = rescue.Landed(running.Wait())
+	if err := running.Wait(); err != nil {
+		panic(err)
+	}
 }
