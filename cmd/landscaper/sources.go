@@ -26,7 +26,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
-	"github.com/flux-landscaper/flux-landscaper/sources/scratch"
 )
 
 // registryFlags say how OCI registries are reached.
@@ -120,7 +119,7 @@ func (a *artifactFlags) bindFlags(flags *pflag.FlagSet) {
 func (a *artifactFlags) open(publicOnly bool) (*fetch.Store, func(), error) {
 	dir, cleanUp := a.dir, func() {}
 	if dir == "" {
-		made, err := scratch.Make("landscaper-artifacts-")
+		made, err := fetch.MakeDirectory("landscaper-artifacts-")
 		if err != nil {
 			return nil, nil, fmt.Errorf("make a directory for artifacts: %w", err)
 		}

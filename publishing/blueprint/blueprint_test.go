@@ -117,7 +117,7 @@ func TestManifestForLandscaper(t *testing.T) {
 	assert.Equal(t, "application/vnd.gardener.landscaper.blueprint.layer.v1.tar+gzip", manifest.Layers[0].MediaType)
 	config, err := manifest.Blob(context.Background(), manifest.Config.Digest, 0)
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"apiVersion":"landscaper.gardener.cloud/v1alpha1","kind":"Blueprint"}`, string(config.Bytes))
+	assert.JSONEq(t, `{"apiVersion":"landscaper.gardener.cloud/v1alpha1","kind":"Blueprint"}`, string(config))
 }
 
 func TestSameDirectoryGivesTheSameDigest(t *testing.T) {

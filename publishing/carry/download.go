@@ -19,8 +19,15 @@ import (
 
 // Chart writes the packaged chart of an OCI artifact to w.
 func Chart(ctx context.Context, r publishing.Registry, ref string, w io.Writer) error {
-	content, err := r.Client.PullContent(ctx, ref, oci.PullOptions{Credentials: r.Credentials,
-		LayerMediaTypes: []string{oci.HelmChartLayer, oci.HelmChartLayerLegacy}, MaxBytes: oci.DefaultMaxContent})
+	manifest, err := r.Client.Manifest(ctx, ref, r.Credentials)
+	if err != nil {
+		return err
+	}
+	layer, err := manifest.Layer(oci.HelmChartLayer, oci.HelmChartLayerLegacy)
+	if err != nil {
+		return err
+	}
+	content, err := manifest.Open(ctx, layer.Digest, oci.DefaultMaxContent)
 	if err != nil {
 		return err
 	}

@@ -143,7 +143,7 @@ func variant(ctx context.Context, r publishing.Registry, ref string) (ocispec.De
 		return ocispec.Descriptor{}, err
 	}
 	var platform ocispec.Platform
-	if err := json.Unmarshal(config.Bytes, &platform); err != nil || platform.OS == "" || platform.Architecture == "" {
+	if err := json.Unmarshal(config, &platform); err != nil || platform.OS == "" || platform.Architecture == "" {
 		return ocispec.Descriptor{}, fmt.Errorf("variant %s does not say for which os and architecture it is; name images that were built for one platform", ref)
 	}
 	return ocispec.Descriptor{MediaType: top.MediaType, Digest: top.Digest, Size: top.Size, Platform: &platform}, nil

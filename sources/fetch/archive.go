@@ -102,7 +102,7 @@ func (x *extraction) entry(header *tar.Header, content io.Reader) error {
 	case tar.TypeReg:
 		return x.file(header, name, content)
 	}
-	return x.unsafe(header.Name, fmt.Sprintf("is neither file nor directory, but a link, a device or the like (type %q)", header.Typeflag),
+	return x.unsafe(header.Name, fmt.Sprintf("is neither file nor directory, but a symbolic link, a device or the like (type %q)", header.Typeflag),
 		"publish the artifact with plain files and directories only")
 }
 

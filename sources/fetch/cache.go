@@ -156,14 +156,6 @@ func (c *cache) inspect(d fs.DirEntry) (*entry, time.Time, error) {
 	return e, info.ModTime(), err
 }
 
-// has reports whether the content of a key is there.
-func (c *cache) has(key string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e := c.entries[key]
-	return e != nil && e.disk > 0
-}
-
 // hold returns the entry of key, and keeps it until release. ready reports whether its content is there.
 func (c *cache) hold(key string) (e *entry, ready bool) {
 	c.mu.Lock()
@@ -210,8 +202,18 @@ func (c *cache) usable(e *entry, d digest.Digest) (is bool) {
 	return is
 }
 
+// lose forgets the content of e, which the caller holds.
+func (c *cache) lose(e *entry) { c.change(func() { c.retire(e) }) }
+
 // commit moves the finished directory at path into the cache as the content of e, which the caller holds.
 func (c *cache) commit(e *entry, path string, u usage) error {
+	raw, err := json.Marshal(u)
+	if err != nil {
+		return fmt.Errorf("artifact store: encode the size of an entry: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(path, usageName), raw, 0o600); err != nil {
+		return fmt.Errorf("artifact store: record the size of an entry: %w", err)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e.disk > 0 {

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -57,7 +58,7 @@ func TestExtractWritesOnceForAll(t *testing.T) {
 		all.Go(func() {
 			tree, err := s.Extract(t.Context(), c)
 			if assert.NoError(t, err) {
-				raw, err := tree.ReadFile("hello")
+				raw, err := fs.ReadFile(tree.FS(), "hello")
 				assert.NoError(t, err)
 				assert.Equal(t, "world", string(raw))
 				assert.NoError(t, tree.Close())
@@ -164,4 +165,23 @@ func TestAPanicOfSharedWorkIsAnErrorOfThoseWhoWait(t *testing.T) {
 	f, err := s.Keep(t.Context(), c)
 	require.NoError(t, err, "who comes later starts anew")
 	assert.NoError(t, f.Close())
+}
+
+func TestTexts(t *testing.T) {
+	s := contentStore(t, nil)
+	_, known := s.Get("scope", "id")
+	assert.False(t, known)
+	for _, text := range []string{"one", "two"} {
+		require.NoError(t, s.Put("scope", "id", []byte(text)))
+		got, _ := s.Get("scope", "id")
+		assert.Equal(t, text, string(got))
+	}
+	again, err := New(Options{Dir: s.options.Dir})
+	require.NoError(t, err)
+	got, _ := again.Get("scope", "id")
+	assert.Equal(t, "two", string(got), "over a restart")
+	again.Drop("scope", "id")
+	_, known = again.Get("scope", "id")
+	assert.False(t, known)
+	requireTempEmpty(t, again)
 }

@@ -164,7 +164,7 @@ func TestBombsFailWithinASecond(t *testing.T) {
 	}
 }
 
-func TestSubAndReadFile(t *testing.T) {
+func TestSub(t *testing.T) {
 	archive := tgz(t, e(file("blueprints/shop/blueprint.yaml", "shop")), e(file("blueprints/db/blueprint.yaml", "db")), e(file("README.md", "r")))
 	tree := open(t, newStore(t, nil), newServer(t).offer(archive))
 	for _, path := range []string{"blueprints/shop", "./blueprints/shop", "/blueprints/shop/", "blueprints/db/../shop"} {
@@ -195,19 +195,6 @@ func TestSubAndReadFile(t *testing.T) {
 			require.ErrorContains(t, err, "GitRepository default/shop")
 		})
 	}
-	t.Run("read a file", func(t *testing.T) {
-		b, err := tree.ReadFile("./blueprints/db/blueprint.yaml")
-		require.NoError(t, err)
-		require.Equal(t, "db", string(b))
-	})
-	t.Run("read a directory", func(t *testing.T) {
-		_, err := tree.ReadFile("blueprints")
-		require.ErrorContains(t, err, "is a directory; name a file")
-	})
-	t.Run("read what is missing", func(t *testing.T) {
-		_, err := tree.ReadFile("component-descriptor.yaml")
-		require.ErrorIs(t, err, fs.ErrNotExist)
-	})
 }
 
 // A link that somebody plants in the cache afterwards does not lead a reader out either.

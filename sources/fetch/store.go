@@ -15,7 +15,6 @@ import (
 	"crypto/sha256"
 	_ "crypto/sha512" // registers itself for digests
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -180,9 +179,6 @@ func (s *Store) Temporary() string { return s.cache.temp() }
 // MaxDownload is how many bytes the store accepts as one download or one Content.
 func (s *Store) MaxDownload() int64 { return s.options.MaxDownload }
 
-// Has reports whether content is there as one file, and counts as no use of it.
-func (s *Store) Has(c Content) bool { return s.cache.has(c.key() + fileForm) }
-
 // Extract returns the files of the tar or gzipped tar c. Write is called only if the store does not hold it yet, once for all who wait. The Digest of the
 // Tree is the one of c.
 func (s *Store) Extract(ctx context.Context, c Content) (*Tree, error) {
@@ -210,6 +206,39 @@ func (s *Store) Keep(ctx context.Context, c Content) (*File, error) {
 		return nil, fmt.Errorf("%s: open it in the cache: %w", c.Name, err)
 	}
 	return f, nil
+}
+
+// Put keeps a short text under a scope and an ID, in place of a former one.
+func (s *Store) Put(scope, id string, text []byte) error {
+	e, _ := s.cache.hold(Content{Scope: scope, ID: id}.key() + fileForm)
+	defer s.cache.release(e)
+	work, err := os.MkdirTemp(s.cache.temp(), "make-")
+	if err != nil {
+		return fmt.Errorf("artifact store: make a temporary directory: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(work, contentName), text, 0o600); err != nil {
+		return fmt.Errorf("artifact store: write a text: %w", err)
+	}
+	s.cache.lose(e)
+	return s.cache.commit(e, work, usage{Bytes: int64(len(text)), Entries: 1})
+}
+
+// Get returns a text that was put.
+func (s *Store) Get(scope, id string) ([]byte, bool) {
+	e, ready := s.cache.hold(Content{Scope: scope, ID: id}.key() + fileForm)
+	defer s.cache.release(e)
+	if !ready {
+		return nil, false
+	}
+	text, err := os.ReadFile(s.cache.content(e))
+	return text, err == nil
+}
+
+// Drop forgets a text.
+func (s *Store) Drop(scope, id string) {
+	e, _ := s.cache.hold(Content{Scope: scope, ID: id}.key() + fileForm)
+	s.cache.lose(e)
+	s.cache.release(e)
 }
 
 // obtain returns the held entry of c with its content in place.
@@ -287,13 +316,6 @@ func (s *Store) make(ctx context.Context, c Content, key string) error {
 			s.verdicts.Add(key, verdict) // so that a thousand consumers do not download it a thousand times
 		}
 		return err
-	}
-	raw, err := json.Marshal(used)
-	if err != nil {
-		return fmt.Errorf("artifact store: encode the size of an entry: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(result, usageName), raw, 0o600); err != nil {
-		return fmt.Errorf("artifact store: record the size of an entry: %w", err)
 	}
 	return s.cache.commit(e, result, used)
 }

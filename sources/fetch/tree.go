@@ -77,22 +77,6 @@ func (t *Tree) Sub(dir string) (fs.FS, error) {
 	return sub, nil
 }
 
-// ReadFile returns the content of the file name, with the errors of Sub.
-func (t *Tree) ReadFile(name string) ([]byte, error) {
-	clean, info, err := t.find(name)
-	if err != nil {
-		return nil, err
-	}
-	if info.IsDir() {
-		return nil, fmt.Errorf("%s: path %q is a directory; name a file in it: %w", t.name, name, fs.ErrInvalid)
-	}
-	content, err := fs.ReadFile(t.FS(), clean)
-	if err != nil {
-		return nil, fmt.Errorf("%s: read %q: %w", t.name, name, err)
-	}
-	return content, nil
-}
-
 // find cleans a path that a person wrote and looks it up.
 func (t *Tree) find(written string) (string, fs.FileInfo, error) {
 	name := path.Clean(strings.TrimLeft(written, "/"))

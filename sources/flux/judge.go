@@ -10,7 +10,59 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 )
+
+// Reason says why a source cannot be used; it is fit to be the reason of a condition.
+type Reason string
+
+// The reasons of Error.
+const (
+	// NotFound: the source object does not exist (yet).
+	NotFound Reason = "SourceNotFound"
+	// NotReady: the source has no artifact for its present spec (yet), or is being deleted.
+	NotReady Reason = "SourceNotReady"
+	// Stalled: the source itself waits for a person.
+	Stalled Reason = "SourceStalled"
+	// NotVerified: Flux has not verified the signature of the artifact, where that is required.
+	NotVerified Reason = "SourceNotVerified"
+	// AccessDenied: the reference crosses namespaces and the policy forbids that.
+	AccessDenied Reason = "AccessDenied"
+	// UnsupportedKind: the reference names no kind of source.
+	UnsupportedKind Reason = "SourceKindUnsupported"
+	// NotInstalled: the cluster does not serve the kind of the source.
+	NotInstalled Reason = "SourceKindNotInstalled"
+)
+
+// Error says which source cannot be used, why, and what to do.
+type Error struct {
+	Reason Reason
+	// Waiting is true if a change of the source object will end the problem, so that a watch is enough; false if a person
+	// has to change the reference, the policy or the cluster.
+	Waiting bool
+	// Kind, Namespace and Name identify the source; Namespace is the effective one.
+	Kind, Namespace, Name string
+	// Problem is the fact, with the source's own message where it has one.
+	Problem string
+	// Cure is what a person can do.
+	Cure string
+}
+
+// Error returns object, problem and cure as one sentence.
+func (e *Error) Error() string {
+	return "sourceRef " + describe(e.Kind, e.Namespace, e.Name) + ": " + e.Problem + "; " + e.Cure
+}
+
+// FaultKind returns Waiting or Stalled.
+func (e *Error) FaultKind() fault.Kind {
+	if e.Waiting {
+		return fault.Waiting
+	}
+	return fault.Stalled
+}
+
+func describe(kind, namespace, name string) string { return kind + " " + namespace + "/" + name }
 
 // judge returns nil if the artifact of o may be used: the status speaks of the present spec, the source is not stalled and
 // has an artifact. A source that merely failed its last attempt keeps serving what it has.
@@ -61,4 +113,41 @@ func hint(k kind, o Object) string {
 		return ""
 	}
 	return " (it is suspended; resume it)"
+}
+
+// Verified reports whether Flux has verified the signature of the artifact: the source asks for it in spec.verify, and its condition
+// SourceVerified is True for its present spec.
+func (s Source) Verified() bool {
+	o, ok := s.Object.(Object)
+	if !ok || !asksForVerification(o) {
+		return false
+	}
+	found := conditions.Get(o, sourcev1.SourceVerifiedCondition)
+	return found != nil && found.Status == metav1.ConditionTrue && found.ObservedGeneration == o.GetGeneration()
+}
+
+// RequireVerified returns nil if the artifact is verified, and else an *Error that names the cure.
+func (s Source) RequireVerified() error {
+	o, ok := s.Object.(Object)
+	switch {
+	case s.Verified():
+		return nil
+	case !ok || !asksForVerification(o):
+		return &Error{NotVerified, false, s.Kind, s.Namespace, s.Name, "Context or operator require sources that Flux has verified, and it has no " +
+			"spec.verify", "set spec.verify, or use a GitRepository or OCIRepository, which have it"}
+	}
+	problem := "Flux has not verified it: " + ownMessage(o, sourcev1.SourceVerifiedCondition)
+	return &Error{NotVerified, true, s.Kind, s.Namespace, s.Name, problem, "sign what it refers to, or correct its spec.verify"}
+}
+
+func asksForVerification(o Object) bool {
+	switch source := o.(type) {
+	case *sourcev1.GitRepository:
+		return source.Spec.Verification != nil
+	case *sourcev1.OCIRepository:
+		return source.Spec.Verify != nil
+	case *sourcev1.HelmChart:
+		return source.Spec.Verify != nil
+	}
+	return false
 }

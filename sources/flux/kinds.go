@@ -1,19 +1,31 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package flux finds the artifact behind a sourceRef: it looks a Flux source up, judges whether its artifact may be used,
+// and tells controllers which changes of a source concern whoever refers to it.
+//
+// The sources are those of the source.toolkit.fluxcd.io/v1 API. Scheme and watches belong to the caller; the scheme of the
+// reader must know that API (AddToScheme).
 package flux
 
 import (
+	"context"
 	"fmt"
+	"reflect"
 	"slices"
 
+	"github.com/fluxcd/pkg/runtime/conditions"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
 // Object is what every kind of source offers.
@@ -104,17 +116,126 @@ func kindNamed(name string) (kind, bool) {
 
 // kindOf returns the kind of a typed object, which often carries no apiVersion and kind of its own.
 func kindOf(o client.Object) (kind, bool) {
-	switch o.(type) {
-	case *sourcev1.GitRepository:
-		return kindNamed(sourcev1.GitRepositoryKind)
-	case *sourcev1.OCIRepository:
-		return kindNamed(sourcev1.OCIRepositoryKind)
-	case *sourcev1.Bucket:
-		return kindNamed(sourcev1.BucketKind)
-	case *sourcev1.HelmChart:
-		return kindNamed(sourcev1.HelmChartKind)
-	case *sourcev1.ExternalArtifact:
-		return kindNamed(sourcev1.ExternalArtifactKind)
+	i := slices.IndexFunc(kinds, func(k kind) bool { return reflect.TypeOf(k.blank()) == reflect.TypeOf(o) })
+	if i < 0 {
+		return kind{}, false
 	}
-	return kind{}, false
+	return kinds[i], true
+}
+
+// Key is the value under which referring objects are indexed and a source finds them: "kind/namespace/name".
+func Key(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
+
+// KeyOf returns the Key of a source object, or "" if o is none.
+func KeyOf(o client.Object) string {
+	k, ok := kindOf(o)
+	if !ok {
+		return ""
+	}
+	return Key(k.name, o.GetNamespace(), o.GetName())
+}
+
+// KindOf returns the name of the kind of a source object, or "" if o is none.
+func KindOf(o client.Object) string {
+	k, _ := kindOf(o)
+	return k.name
+}
+
+// KeyFor returns the Key of what ref names for an object in namespace owner.
+func KeyFor(owner string, ref v1alpha1.SourceReference) string {
+	return Key(ref.Kind, namespaceOf(owner, ref), ref.Name)
+}
+
+// RevisionChanged passes the events of a source that can change what Lookup returns about it: another revision or digest,
+// or another reason why there is none. Retries, intervals and metadata of a usable source pass nobody. Objects of the
+// initial list are left out, because whoever refers to them is listed at the same time.
+func RevisionChanged() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(e event.CreateEvent) bool { return !e.IsInInitialList },
+		UpdateFunc:  func(e event.UpdateEvent) bool { return outcome(e.ObjectOld) != outcome(e.ObjectNew) },
+		DeleteFunc:  func(event.DeleteEvent) bool { return true },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// verdict is what a referring object depends on.
+type verdict struct{ revision, digest, problem, unverified string }
+
+func outcome(o client.Object) verdict {
+	k, known := kindOf(o)
+	source, typed := o.(Object)
+	if !known || !typed {
+		return verdict{}
+	}
+	if err := judge(k, source); err != nil {
+		return verdict{problem: err.Error()}
+	}
+	a := source.GetArtifact()
+	return verdict{revision: a.Revision, digest: a.Digest, unverified: unverified(source)}
+}
+
+// unverified is what a source that asks for verification says while it is not verified.
+func unverified(o Object) string {
+	if !asksForVerification(o) {
+		return ""
+	}
+	if err := (Source{Object: o}).RequireVerified(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// Unwatchable is a kind of sources that the cluster serves and that a process may not watch.
+type Unwatchable struct {
+	// Kind is an empty object of the kind.
+	Kind client.Object
+	// Missing is the right, as verb and resource.
+	Missing string
+}
+
+// FindUnwatchable returns those of some kinds of sources that the user of a client may not list or watch, in a namespace or with "" in all. A forbidden
+// watch keeps a whole manager from working: whoever watches sources leaves these out. It fails when the API server does not answer.
+func FindUnwatchable(ctx context.Context, c client.Client, kinds []client.Object, namespace string) ([]Unwatchable, error) {
+	var refused []Unwatchable
+	for _, kind := range kinds {
+		missing, err := missingRight(ctx, c, kind, namespace)
+		if err != nil {
+			return nil, err
+		}
+		if missing != "" {
+			refused = append(refused, Unwatchable{kind, missing})
+		}
+	}
+	return refused, nil
+}
+
+// missingRight returns what a watch of a kind lacks, as verb and resource; "" when nothing.
+func missingRight(ctx context.Context, c client.Client, kind client.Object, namespace string) (string, error) {
+	gvk, err := apiutil.GVKForObject(kind, c.Scheme())
+	if err != nil {
+		return "", fmt.Errorf("find the kind of a source: %w", err)
+	}
+	mapping, err := c.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return "", fmt.Errorf("find the resource of %s: %w", gvk.Kind, err)
+	}
+	for _, verb := range []string{"list", "watch"} {
+		allowed, err := mayI(ctx, c, verb, mapping.Resource.GroupResource(), namespace)
+		if err != nil || !allowed {
+			return verb + " " + mapping.Resource.GroupResource().String(), err
+		}
+	}
+	return "", nil
+}
+
+func mayI(ctx context.Context, c client.Client, verb string, resource schema.GroupResource, namespace string) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: verb, Group: resource.Group, Resource: resource.Resource,
+		},
+	}}
+	if err := c.Create(ctx, review); err != nil {
+		return false, fmt.Errorf("find out whether this process may %s %s: %w", verb, resource, err)
+	}
+	return review.Status.Allowed, nil
 }

@@ -12,13 +12,10 @@ import (
 	"path/filepath"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-	"golang.org/x/sync/singleflight"
 	"oras.land/oras-go/v2/content"
 	"oras.land/oras-go/v2/registry/remote"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
-	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
-	"github.com/flux-landscaper/flux-landscaper/sources/scratch"
 )
 
 // part is what of an artifact is downloaded, in the words of a message.
@@ -41,11 +38,9 @@ func (p part) in(r *remote.Repository) content.Fetcher {
 // repository that has handed it out, and whoever asks has resolved his reference there with his own login.
 type cache struct {
 	registries *registries
-	flights    singleflight.Group
 	contents   *fetch.Store
-	answers    *answers
 	// temporary is the directory to remove at the end, if any.
-	temporary *scratch.Directory
+	temporary *fetch.Directory
 }
 
 // start opens the directory.
@@ -53,7 +48,7 @@ func (k *cache) start() (err error) {
 	o := k.registries.options
 	dir := o.Dir
 	if dir == "" {
-		if k.temporary, err = scratch.Make("landscaper-oci-"); err != nil {
+		if k.temporary, err = fetch.MakeDirectory("landscaper-oci-"); err != nil {
 			return fmt.Errorf("registry client: make a temporary directory: %w; set Options.Dir", err)
 		}
 		dir = k.temporary.Path
@@ -65,9 +60,6 @@ func (k *cache) start() (err error) {
 		Dir: filepath.Clean(dir), CacheBytes: o.CacheBytes, MaxDownload: max(o.MaxContent, o.MaxBlob, o.MaxManifest), Timeout: o.TransferTimeout,
 		Retries: transferTries, RetryDelay: retryDelay,
 	})
-	if err == nil {
-		k.answers, err = openAnswers(filepath.Join(dir, "answers"))
-	}
 	if err != nil {
 		return fmt.Errorf("registry client: %w", err)
 	}
@@ -120,7 +112,12 @@ func (k *cache) content(t target, d ocispec.Descriptor, what part) fetch.Content
 			if err != nil {
 				return &unanswered{ended(ctx, err)}
 			}
-			return received(ctx, w, body, d.Size)
+			defer func() { _ = body.Close() }()
+			n, err := io.Copy(w, io.LimitReader(body, d.Size+1))
+			if err == nil && n != d.Size {
+				err = errSize
+			}
+			return ended(ctx, err)
 		},
 		Again: func(err error) bool { return !errors.As(err, new(*unanswered)) && interrupted(err) },
 	}
@@ -134,90 +131,3 @@ func (u *unanswered) Unwrap() error { return u.error }
 
 // errSize is inside the error of content that has another size than its descriptor says.
 var errSize = errors.New("more or fewer bytes were received than announced")
-
-// received copies a body of so many bytes, and closes it.
-func received(ctx context.Context, w io.Writer, body io.ReadCloser, size int64) error {
-	defer func() { _ = body.Close() }()
-	n, err := io.Copy(w, io.LimitReader(body, size+1))
-	if err == nil && n != size {
-		err = errSize
-	}
-	return ended(ctx, err)
-}
-
-// readUnknown asks what t is by reading it into the cache, so that a manifest nobody has read costs one request. One that is there, and one that another
-// caller with the same login has just read, is asked for without reading: every call proves that it may read.
-func (k *cache) readUnknown(ctx context.Context, t target) (ocispec.Descriptor, error) {
-	if k.knows(t) {
-		return k.registries.head(ctx, t, manifestPart)
-	}
-	if ctx.Err() != nil {
-		return ocispec.Descriptor{}, context.Cause(ctx)
-	}
-	isMine := false
-	key := fmt.Sprintf("%s %s %s", t.home(), t.at.Reference, t.login.Fingerprint())
-	done := k.flights.DoChan(key, func() (read any, err error) {
-		isMine = true
-		own, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), k.registries.options.Timeout/2, fetch.TimedOut(k.registries.options.Timeout/2))
-		defer cancel()
-		err = rescue.Survived(own, func() (err error) {
-			if isMine = !k.knows(t); isMine { // another one may have landed since it was looked
-				read, err = k.readReference(own, t)
-			}
-			return err
-		})
-		return read, err
-	})
-	select {
-	case <-ctx.Done():
-		return ocispec.Descriptor{}, context.Cause(ctx)
-	case result := <-done:
-		switch err := result.Err; {
-		case err == nil && isMine:
-			return result.Val.(ocispec.Descriptor), nil
-		case err != nil && (ctx.Err() != nil || status(err) != 0 || refused(err) || notLoggedIn(err) || down(err)):
-			return ocispec.Descriptor{}, err
-		}
-	}
-	return k.registries.head(ctx, t, manifestPart)
-}
-
-// knows reports whether the manifest that t stood for is in the cache.
-func (k *cache) knows(t target) bool {
-	d, err := t.at.Digest()
-	if err != nil {
-		last, _ := k.answers.get(t)
-		d = last.Digest
-	}
-	return d != "" && k.contents.Has(k.content(t, ocispec.Descriptor{Digest: d}, manifestPart))
-}
-
-// readReference brings what t is into the cache. What is too large is left to whoever wants it.
-func (k *cache) readReference(ctx context.Context, t target) (ocispec.Descriptor, error) {
-	d, body, err := k.registries.repository(t).FetchReference(ctx, t.at.Reference)
-	if err != nil {
-		return d, ended(ctx, err)
-	}
-	found, err := t.described(d, nil)
-	if err != nil || t.acceptable(d, k.registries.options.MaxManifest, manifestPart) != nil {
-		return found, errors.Join(err, body.Close())
-	}
-	whole := k.content(t, d, manifestPart)
-	again := whole.Write
-	whole.Write = func(ctx context.Context, w io.Writer) error {
-		if first := body; first != nil {
-			body = nil
-			return received(ctx, w, first, d.Size)
-		}
-		return again(ctx, w)
-	}
-	file, err := k.contents.Keep(ctx, whole)
-	if body != nil {
-		_ = body.Close()
-	}
-	if err != nil {
-		return found, err
-	}
-	k.answers.set(t, found) // before the flight ends, or who comes in between reads it again
-	return found, file.Close()
-}

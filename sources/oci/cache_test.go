@@ -264,23 +264,3 @@ func TestContentLargerThanTheCache(t *testing.T) {
 	require.NoError(t, content.Close())
 	walk(t, c.registries.options.Dir, func(path string, _ []byte) { require.NotEqual(t, "content", filepath.Base(path)) })
 }
-
-func TestDamagedAnswersAreForgotten(t *testing.T) {
-	r, dir := registry.Start(t, registry.Options{}), t.TempDir()
-	ref, _ := r.Push(t, "shop", "1.0.0", layer(HelmChartLayer, "chart"))
-	_, err := at(t, dir).Pull(ctx, ref, PullOptions{})
-	require.NoError(t, err)
-	walk(t, filepath.Join(dir, "answers"), func(path string, _ []byte) {
-		if filepath.Base(path) != saltName {
-			require.NoError(t, os.Truncate(path, 5))
-		}
-	})
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "answers", "new-1"), nil, 0o600))
-	c := at(t, dir)
-	r.Down()
-	_, err = c.Pull(ctx, ref, PullOptions{})
-	require.ErrorContains(t, err, "connection refused")
-	files, err := os.ReadDir(filepath.Join(dir, "answers"))
-	require.NoError(t, err)
-	require.Len(t, files, 1, "the salt")
-}

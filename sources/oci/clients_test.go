@@ -4,10 +4,12 @@
 package oci
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"testing"
 
+	"github.com/opencontainers/go-digest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -47,4 +49,38 @@ func credentials(t testing.TB, logins map[string]string) keychain.Credentials {
 	c, err := keychain.ParseDockerConfig(dockerConfig(logins))
 	require.NoError(t, err)
 	return c
+}
+
+// pulled is a layer with what was said of its manifest.
+type pulled struct {
+	Digest, ManifestDigest digest.Digest
+	Bytes                  []byte
+	Stale                  bool
+}
+
+// Pull returns the first layer of one of some types, or of any.
+func (c *Client) Pull(ctx context.Context, ref string, o PullOptions, types ...string) (*pulled, error) {
+	m, err := c.ManifestFor(ctx, ref, o)
+	if err != nil {
+		return nil, err
+	}
+	layer, err := m.Layer(types...)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := m.Blob(ctx, layer.Digest, 0)
+	return &pulled{layer.Digest, m.Digest, raw, m.Stale}, err
+}
+
+// PullContent returns the first layer, of any size.
+func (c *Client) PullContent(ctx context.Context, ref string, o PullOptions) (*Content, error) {
+	m, err := c.ManifestFor(ctx, ref, o)
+	if err != nil {
+		return nil, err
+	}
+	layer, err := m.Layer()
+	if err != nil {
+		return nil, err
+	}
+	return m.Open(ctx, layer.Digest, 0)
 }

@@ -9,12 +9,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
 
@@ -92,7 +94,7 @@ func (c *Client) Manifest(ctx context.Context, ref string, credentials keychain.
 func (c *Client) ManifestFor(ctx context.Context, ref string, o PullOptions) (*Manifest, error) {
 	ctx, cancel := c.registries.limited(ctx)
 	defer cancel()
-	t, found, err := c.find(ctx, ref, o.Credentials, c.cache.readUnknown)
+	t, found, err := c.find(ctx, ref, o.Credentials)
 	if err != nil {
 		return nil, err
 	}
@@ -201,4 +203,152 @@ func typeList(types []string) string {
 		list += fmt.Sprintf(" and %d more", more)
 	}
 	return list
+}
+
+// Media types of layers that callers ask for.
+const (
+	HelmChartLayer       = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+	HelmChartLayerLegacy = "application/tar+gzip"
+	FluxContentLayer     = "application/vnd.cncf.flux.content.v1.tar+gzip"
+)
+
+// PullOptions say which manifest of an index to take, and as whom.
+type PullOptions struct {
+	// Credentials are the caller's logins.
+	Credentials keychain.Credentials
+	// Platform chooses from an index of several manifests, as "os/architecture" or "os/architecture/variant"; empty means
+	// linux on the architecture of this process. The only manifest of an index is taken whatever it is for.
+	Platform string
+	// First takes the first manifest of an index if that is for no platform, whatever is behind it: OCM writes component versions so.
+	First bool
+}
+
+// Blob returns the config or layer of m with the digest d, of at most maxBytes; zero means Options.MaxBlob. The error is a
+// *fault.Error.
+func (m *Manifest) Blob(ctx context.Context, d digest.Digest, maxBytes int64) ([]byte, error) {
+	ctx, cancel := m.client.registries.limited(ctx)
+	defer cancel()
+	found, err := m.part(d)
+	if err != nil {
+		return nil, err
+	}
+	return m.client.cache.bytes(ctx, m.target, found, orLimit(maxBytes, m.client.registries.options.MaxBlob), layerPart)
+}
+
+// orLimit is what a caller asks for, as far as the operator allows it.
+func orLimit(asked, limit int64) int64 {
+	if asked <= 0 {
+		return limit
+	}
+	return min(asked, limit)
+}
+
+// limited bounds a call with all its requests.
+func (r *registries) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, r.options.Timeout, fetch.TimedOut(r.options.Timeout))
+}
+
+// transferring bounds the transfer of one blob.
+func (r *registries) transferring(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, r.options.TransferTimeout, fetch.TimedOut(r.options.TransferTimeout))
+}
+
+// Content is verified content on disk. It implements io.Reader, io.Seeker, io.ReaderAt and io.Closer; ReadAt may be called
+// concurrently. It has to be closed.
+type Content struct {
+	Digest digest.Digest
+
+	*io.SectionReader
+	file *fetch.File
+}
+
+// Close gives the content back to the cache.
+func (c *Content) Close() error { return c.file.Close() }
+
+// opened returns the content of d as it is in the cache, after a download where it is not.
+func (k *cache) opened(ctx context.Context, t target, d ocispec.Descriptor, limit int64) (*Content, error) {
+	ctx, cancel := k.registries.transferring(ctx)
+	defer cancel()
+	file, err := k.open(ctx, t, d, limit, layerPart)
+	if err != nil {
+		return nil, err
+	}
+	return &Content{Digest: d.Digest, SectionReader: io.NewSectionReader(file, 0, file.Size), file: file}, nil
+}
+
+// Open returns the config or layer of m with the digest d, of at most maxBytes; zero means Options.MaxContent. It is
+// streamed to disk unless it is there. The caller closes it. The error is a *fault.Error.
+func (m *Manifest) Open(ctx context.Context, d digest.Digest, maxBytes int64) (*Content, error) {
+	found, err := m.part(d)
+	if err != nil {
+		return nil, err
+	}
+	return m.client.cache.opened(ctx, m.target, found, orLimit(maxBytes, m.client.registries.options.MaxContent))
+}
+
+// OpenBlob returns a blob that is named by its digest alone, as component versions do with access type ociBlob: ref is
+// "host/repository@digest", size is what the caller was told, or negative if unknown; maxBytes limits it, zero means
+// Options.MaxContent. The caller closes it. The error is a *fault.Error.
+func (c *Client) OpenBlob(ctx context.Context, ref string, size, maxBytes int64, credentials keychain.Credentials) (*Content, error) {
+	t, err := c.registries.locate(ref, credentials, true)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := t.at.Digest(); err != nil {
+		return nil, invalid(ref, "a blob has no tag", "write it as host/repository@sha256:digest")
+	}
+	t, found, err := c.cache.resolve(ctx, t, layerPart)
+	if err != nil {
+		return nil, err
+	}
+	if size >= 0 {
+		found.Size = size
+	}
+	return c.cache.opened(ctx, t, found.Descriptor, orLimit(maxBytes, c.registries.options.MaxContent))
+}
+
+// choose returns the manifest of an index for the platform, "os/architecture" with or without "/variant". The only one is
+// taken whatever it is for. Attestations, which builders mark with the platform unknown/unknown, do not count.
+func choose(ref string, manifests []ocispec.Descriptor, platform string) (ocispec.Descriptor, error) {
+	if platform == "" {
+		platform = "linux/" + runtime.GOARCH
+	}
+	all := slices.DeleteFunc(slices.Clone(manifests), func(d ocispec.Descriptor) bool { return platformOf(d) == "unknown/unknown" })
+	if len(all) == 1 {
+		return all[0], nil
+	}
+	i := slices.IndexFunc(all, func(d ocispec.Descriptor) bool { return platformOf(d) == platform })
+	if i < 0 {
+		i = slices.IndexFunc(all, func(d ocispec.Descriptor) bool { return strings.HasPrefix(platformOf(d), platform+"/") })
+	}
+	if i < 0 {
+		return ocispec.Descriptor{}, invalid(ref, fmt.Sprintf("it is an index of several artifacts, and none of them is for %.60s; there are %s", platform, platforms(all)),
+			"name one of them by its digest, or push one for this platform")
+	}
+	return all[i], nil
+}
+
+// platformOf prints the platform of an entry of an index; empty if it has none.
+func platformOf(d ocispec.Descriptor) string {
+	if d.Platform == nil {
+		return ""
+	}
+	name := d.Platform.OS + "/" + d.Platform.Architecture
+	if d.Platform.Variant != "" {
+		name += "/" + d.Platform.Variant
+	}
+	return name
+}
+
+func platforms(all []ocispec.Descriptor) string {
+	var names []string
+	for _, d := range all {
+		if name := platformOf(d); name != "" {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return fmt.Sprintf("%d without a platform", len(all))
+	}
+	return typeList(names)
 }

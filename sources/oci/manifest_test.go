@@ -228,7 +228,7 @@ func TestALongMediaTypeIsNoAnswer(t *testing.T) {
 			require.Less(t, len(err.Error()), 500)
 			target, err := c.registries.locate(ref, keychain.Credentials{}, true)
 			require.NoError(t, err)
-			_, known := c.cache.answers.get(target)
+			_, known := c.cache.lastAnswer(target)
 			require.False(t, known)
 		})
 	}
@@ -241,10 +241,10 @@ func TestBlobByDigest(t *testing.T) {
 	require.NoError(t, err)
 	b, err := m.Blob(ctx, digest.FromString("local blob"), 0)
 	require.NoError(t, err)
-	require.Equal(t, "local blob", string(b.Bytes))
+	require.Equal(t, "local blob", string(b))
 	b, err = m.Blob(ctx, m.Config.Digest, 0)
 	require.NoError(t, err)
-	require.Equal(t, "{}", string(b.Bytes))
+	require.Equal(t, "{}", string(b))
 	_, err = m.Blob(ctx, digest.FromString("other"), 0)
 	require.ErrorIs(t, err, ErrNotFound)
 }

@@ -174,25 +174,6 @@ func (c *Client) PushManifest(ctx context.Context, ref, mediaType string, raw []
 	return d.Digest, t.explain(ctx, "upload its manifest", err)
 }
 
-// Tag makes the tag of ref ("host/repository:tag") stand for the manifest d of the same repository. The error is a *fault.Error.
-func (c *Client) Tag(ctx context.Context, ref string, d digest.Digest, credentials keychain.Credentials) error {
-	t, err := c.registries.locate(ref, credentials, true)
-	if err != nil {
-		return err
-	}
-	if _, err := t.at.Digest(); err == nil {
-		return invalid(ref, "it has no tag", "append :tag")
-	}
-	ctx, cancel := c.registries.limited(ctx)
-	defer cancel()
-	r := c.registries.repository(t)
-	found, err := r.Resolve(ctx, d.String())
-	if err == nil {
-		err = r.Tag(ctx, found, t.at.Reference)
-	}
-	return t.explain(ctx, "tag it", err)
-}
-
 // Exists reports whether the tag or digest of ref is a manifest of the repository. A registry that cannot be asked, or
 // refuses the credentials, is a *fault.Error.
 func (c *Client) Exists(ctx context.Context, ref string, credentials keychain.Credentials) (bool, error) {

@@ -46,7 +46,7 @@ func TestPushArtifact(t *testing.T) {
 			require.Equal(t, map[string]string{"title": "shop"}, m.Layers[0].Annotations)
 			b, err := m.Blob(ctx, m.Layers[0].Digest, 0)
 			require.NoError(t, err)
-			require.Equal(t, "content", string(b.Bytes))
+			require.Equal(t, "content", string(b))
 		})
 	}
 }
@@ -69,10 +69,6 @@ func TestPushWithoutATag(t *testing.T) {
 	there, err := c.Exists(ctx, r.Host+"/shop@"+string(d), keychain.Credentials{})
 	require.NoError(t, err)
 	require.True(t, there)
-	require.NoError(t, c.Tag(ctx, r.Ref("shop", "1.0.0"), d, keychain.Credentials{}))
-	found, err := c.Resolve(ctx, r.Ref("shop", "1.0.0"), keychain.Credentials{})
-	require.NoError(t, err)
-	require.Equal(t, d, found.Digest)
 }
 
 func TestExists(t *testing.T) {
@@ -123,8 +119,6 @@ func TestPushRefuses(t *testing.T) {
 	require.ErrorIs(t, err, ErrDigest)
 	_, err = c.PushManifest(ctx, r.Ref("shop", "1"), ocispec.MediaTypeImageManifest, make([]byte, DefaultMaxManifest+1), login)
 	require.ErrorIs(t, err, ErrTooLarge)
-	require.ErrorIs(t, c.Tag(ctx, r.Host+"/shop@"+string(digest.FromString("x")), digest.FromString("x"), login), ErrInvalid)
-	require.ErrorIs(t, c.Tag(ctx, r.Ref("shop", "1"), digest.FromString("x"), login), ErrNotFound)
 	require.NotContains(t, err.Error(), "right")
 }
 

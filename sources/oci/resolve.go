@@ -4,7 +4,9 @@
 package oci
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/opencontainers/go-digest"
@@ -27,25 +29,17 @@ type Resolved struct {
 // A registry that is down, and no more than that, is bridged by its last answer to the same credentials. The error is a
 // *fault.Error.
 func (c *Client) Resolve(ctx context.Context, ref string, credentials keychain.Credentials) (Resolved, error) {
-	_, found, err := c.find(ctx, ref, credentials, c.registries.headOf(manifestPart))
+	_, found, err := c.find(ctx, ref, credentials)
 	return Resolved{found.Digest, found.MediaType, found.stale}, err
 }
 
 // find resolves a reference.
-func (c *Client) find(ctx context.Context, ref string, credentials keychain.Credentials, as question) (target, answer, error) {
+func (c *Client) find(ctx context.Context, ref string, credentials keychain.Credentials) (target, answer, error) {
 	t, err := c.registries.locate(ref, credentials, true)
 	if err != nil {
 		return t, answer{}, err
 	}
-	return c.cache.resolve(ctx, t, as)
-}
-
-// question asks a registry what t is. Its error is one of the registry client.
-type question func(ctx context.Context, t target) (ocispec.Descriptor, error)
-
-// headOf asks without reading.
-func (r *registries) headOf(what part) question {
-	return func(ctx context.Context, t target) (ocispec.Descriptor, error) { return r.head(ctx, t, what) }
+	return c.cache.resolve(ctx, t, manifestPart)
 }
 
 // answer is what a registry said a reference is.
@@ -56,19 +50,19 @@ type answer struct {
 
 // resolve proves that the caller may read what t names. It returns the target to go on with, which is anonymous if the
 // registry accepts nothing else.
-func (k *cache) resolve(ctx context.Context, t target, as question) (target, answer, error) {
+func (k *cache) resolve(ctx context.Context, t target, what part) (target, answer, error) {
 	limit := k.registries.options.Timeout / 2
 	asking, cancel := context.WithTimeoutCause(ctx, limit, fetch.TimedOut(limit))
 	defer cancel()
-	asked, found, err := ask(asking, t, as)
+	asked, found, err := k.registries.ask(asking, t, what)
 	switch {
 	case err == nil:
-		k.answers.set(t, found)
+		k.remember(t, found)
 		return asked, answer{found, false}, nil
 	case refused(err), notLoggedIn(err) && !down(err):
-		k.answers.forget(t)
+		k.contents.Drop(t.answers(), t.at.Reference)
 	case down(err) && ctx.Err() == nil:
-		if last, ok := k.answers.get(t); ok {
+		if last, ok := k.lastAnswer(t); ok {
 			return t, answer{last, true}, nil
 		}
 	}
@@ -76,30 +70,33 @@ func (k *cache) resolve(ctx context.Context, t target, as question) (target, ans
 }
 
 // ask falls back to no login at all, since a login that has expired must not hide what everybody may read.
-func ask(ctx context.Context, t target, as question) (target, ocispec.Descriptor, error) {
-	found, err := as(ctx, t)
+func (r *registries) ask(ctx context.Context, t target, what part) (target, ocispec.Descriptor, error) {
+	found, err := r.head(ctx, t, what)
 	if err == nil || !unauthorized(err) && !notLoggedIn(err) || t.login.Anonymous() {
 		return t, found, err
 	}
 	anonymous := t
 	anonymous.login = t.login.WithoutLogin()
-	if found, again := as(ctx, anonymous); again == nil {
+	if found, again := r.head(ctx, anonymous, what); again == nil {
 		return anonymous, found, nil
 	}
 	return t, found, err
 }
 
-// head asks by HEAD, and by GET if the registry cannot answer that.
+// head asks by HEAD, and by GET if the registry cannot answer that, or refuses: only then it says why.
 func (r *registries) head(ctx context.Context, t target, what part) (ocispec.Descriptor, error) {
 	asked := r.repository(t)
 	if what == layerPart {
 		return t.described(asked.Blobs().Resolve(ctx, t.at.Reference))
 	}
 	found, err := t.described(asked.Resolve(ctx, t.at.Reference))
-	if err == nil || ctx.Err() != nil || refused(err) || notLoggedIn(err) || down(err) {
+	if err == nil || ctx.Err() != nil || notLoggedIn(err) || down(err) {
 		return found, err
 	}
 	byGet, content, again := asked.FetchReference(ctx, t.at.Reference)
+	if status(again) != 0 {
+		return found, again
+	}
 	if again != nil {
 		return found, err
 	}
@@ -113,4 +110,24 @@ func (t target) described(found ocispec.Descriptor, err error) (ocispec.Descript
 		return ocispec.Descriptor{}, invalid(t.written, problem, "push the artifact anew with a shorter one, or check what answers at the registry's address")
 	}
 	return found, err
+}
+
+// lastAnswer is what the registry said that t is, to the same login, at last.
+func (k *cache) lastAnswer(t target) (d ocispec.Descriptor, known bool) {
+	raw, ok := k.contents.Get(t.answers(), t.at.Reference)
+	known = ok && json.Unmarshal(raw, &d) == nil && d.Digest.Validate() == nil
+	return d, known
+}
+
+// remember keeps of d what says what it is. What cannot be written is not known later; nothing depends on it but tolerance.
+func (k *cache) remember(t target, d ocispec.Descriptor) {
+	raw, err := json.Marshal(ocispec.Descriptor{MediaType: d.MediaType, Digest: d.Digest, Size: d.Size})
+	if known, ok := k.contents.Get(t.answers(), t.at.Reference); err == nil && (!ok || !bytes.Equal(known, raw)) {
+		_ = k.contents.Put(t.answers(), t.at.Reference, raw)
+	}
+}
+
+// answers is the scope of what the registry said to this login.
+func (t target) answers() string {
+	return fmt.Sprintf("answers %s %s", t.home(), t.login.Fingerprint())
 }

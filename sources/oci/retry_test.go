@@ -85,7 +85,7 @@ func impatient(t *testing.T) *Client {
 }
 
 func TestAHangingRegistryIsNamed(t *testing.T) {
-	for name, kind := range map[string]string{"resolve it": "GET manifests", "download its layer": "GET blobs"} {
+	for name, kind := range map[string]string{"download its manifest": "GET manifests", "download its layer": "GET blobs"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := registry.Start(t, registry.Options{})

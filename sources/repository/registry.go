@@ -168,7 +168,7 @@ func (o *registryOrigin) descriptor(ctx context.Context, b *manifestBlobs) (*com
 		if configErr != nil {
 			return nil, configErr
 		}
-		if layer, err = b.layout.Descriptor(config.Bytes); err != nil {
+		if layer, err = b.layout.Descriptor(config); err != nil {
 			return nil, spoiled("its manifest", err)
 		}
 	}

@@ -27,7 +27,6 @@ var rooms = []room{
 	{"sources/egress", 13},
 	{"confined", 20},
 	{"sources/fetch", 20},
-	{"sources/scratch", 20},
 	{"sources/repository", 22},
 	{"sources/view", 23},
 	{"sources/*", 21},

@@ -50,11 +50,11 @@ func (f *Finder) pull(ctx context.Context, item *contract.Item, field, ref strin
 		return nil, mismatch(field, layer.Digest.String(), want)
 	}
 	// Also where the chart is known: only who gives it away has it.
-	blob, err := manifest.Blob(ctx, layer.Digest, maxArchive)
+	archive, err := manifest.Blob(ctx, layer.Digest, maxArchive)
 	if err != nil {
 		return nil, registryProblem(field, err)
 	}
-	return f.load(ctx, item, field+" "+ref, blob.Bytes)
+	return f.load(ctx, item, field+" "+ref, archive)
 }
 
 func noRegistries(field string) error {

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package panics records the panics that a process survives where its operator finds them. It promises nothing to others.
+// Package panics records the panics that a process survives where its operator finds them.
 package panics
 
 import (

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package pullsecrets reads the Secrets with registry logins that an object names: each once, and no more than a process can hold for each of its
-// workers. It promises nothing to others.
+// workers.
 package pullsecrets
 
 import (

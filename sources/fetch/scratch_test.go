@@ -3,7 +3,7 @@
 
 //go:build unix && !solaris && !aix
 
-package scratch
+package fetch
 
 import (
 	"os"
@@ -24,7 +24,7 @@ func inside(t *testing.T) string {
 }
 
 func made(t *testing.T) *Directory {
-	d, err := Make(prefix)
+	d, err := MakeDirectory(prefix)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = d.Remove() })
 	return d

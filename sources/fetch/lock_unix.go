@@ -3,7 +3,7 @@
 
 //go:build unix && !solaris && !aix
 
-package scratch
+package fetch
 
 import (
 	"os"

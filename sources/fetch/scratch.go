@@ -1,9 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scratch makes temporary directories for caches. They end with their process, or when a later one takes their place after it was killed, as the
-// container of a Pod does that is started again.
-package scratch
+package fetch
 
 import (
 	"errors"
@@ -13,7 +11,8 @@ import (
 	"strconv"
 )
 
-// Directory is one that belongs to this process alone.
+// Directory is a temporary one for a cache, which belongs to this process alone. It ends with the process, or when a later one takes its place after it was
+// killed, as the container of a Pod does that is started again.
 type Directory struct {
 	// Path is where it lies.
 	Path string
@@ -24,8 +23,8 @@ type Directory struct {
 // mostDirectories is how many processes have a directory with the same prefix at the same time.
 const mostDirectories = 1000
 
-// Make makes an empty directory whose name begins with a prefix: the first whose lock nobody holds.
-func Make(prefix string) (*Directory, error) {
+// MakeDirectory makes an empty directory whose name begins with a prefix: the first whose lock nobody holds.
+func MakeDirectory(prefix string) (*Directory, error) {
 	for i := range mostDirectories {
 		path := filepath.Join(os.TempDir(), prefix+strconv.Itoa(i))
 		file, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600) // #nosec G304 -- in the temporary directory
