@@ -211,7 +211,7 @@ func TestAVersionIsRememberedForAWhile(t *testing.T) {
 	assert.Equal(t, 1, resources(), "a version that somebody replaced is seen in the end")
 }
 
-func TestAnUnknownVersionCostsTwoRequests(t *testing.T) {
+func TestAnUnknownVersionCostsThreeRequests(t *testing.T) {
 	reg := registry.Start(t, registry.Options{})
 	publish(t, reg, component.OCIRegistry{BaseURL: reg.Host + "/c"}, db(t))
 	r := repositories(t, nil)
@@ -222,7 +222,7 @@ func TestAnUnknownVersionCostsTwoRequests(t *testing.T) {
 	for _, request := range reg.Requests() {
 		asked = append(asked, request.Method+" "+request.Kind)
 	}
-	assert.Equal(t, []string{"GET manifests", "GET blobs"}, asked)
+	assert.Equal(t, []string{"HEAD manifests", "GET manifests", "GET blobs"}, asked)
 }
 
 func TestAKnownVersionSurvivesARegistryThatIsDown(t *testing.T) {
