@@ -100,11 +100,11 @@ func (f *controllerFlags) run(ctx context.Context) error {
 	if err = cmp.Or(refused, err); err != nil {
 		return err
 	}
-	store, cleanUp, err := f.artifacts.open(f.targets.publicOnly)
+	store, err := f.artifacts.open(f.targets.publicOnly)
 	if err != nil {
 		return err
 	}
-	defer cleanUp()
+	defer func() { _ = store.Close() }()
 	registries, err := f.components.registries.open(f.targets.publicOnly)
 	if err != nil {
 		return err

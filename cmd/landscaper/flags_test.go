@@ -115,7 +115,7 @@ func (p *parsed) access() (*accessFlags, bool) {
 
 func (p *parsed) artifacts() fetch.Options {
 	access, publicOnly := p.access()
-	return access.artifacts.options(access.artifacts.dir, publicOnly)
+	return access.artifacts.options(publicOnly)
 }
 
 func (p *parsed) oci() oci.Options {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -115,28 +114,19 @@ func (a *artifactFlags) bindFlags(flags *pflag.FlagSet) {
 		"Hosts, or host:port, of the servers from which Flux hands out artifacts. With --no-private-networks they are the only private ones that artifacts come from.")
 }
 
-// open returns the store, which reaches private networks as publicOnly and the flags say, and a function that removes what no later process can use.
-func (a *artifactFlags) open(publicOnly bool) (*fetch.Store, func(), error) {
-	dir, cleanUp := a.dir, func() {}
-	if dir == "" {
-		made, err := fetch.MakeDirectory("landscaper-artifacts-")
-		if err != nil {
-			return nil, nil, fmt.Errorf("make a directory for artifacts: %w", err)
-		}
-		dir, cleanUp = made.Path, func() { _ = made.Remove() }
-	}
-	store, err := fetch.New(a.options(dir, publicOnly))
+// open returns the store, which reaches private networks as publicOnly and the flags say.
+func (a *artifactFlags) open(publicOnly bool) (*fetch.Store, error) {
+	store, err := fetch.New(a.options(publicOnly))
 	if err != nil {
-		cleanUp()
-		return nil, nil, fmt.Errorf("--artifact-dir: %w", err)
+		return nil, fmt.Errorf("--artifact-dir: %w", err)
 	}
-	return store, cleanUp, nil
+	return store, nil
 }
 
-// options is what the flags say about artifacts, which are kept in dir.
-func (a *artifactFlags) options(dir string, publicOnly bool) fetch.Options {
+// options is what the flags say about artifacts.
+func (a *artifactFlags) options(publicOnly bool) fetch.Options {
 	return fetch.Options{
-		Dir: filepath.Clean(dir), Retries: a.retries, CacheBytes: a.cacheBytes,
+		Dir: a.dir, Retries: a.retries, CacheBytes: a.cacheBytes,
 		MaxExtracted: a.maxExtracted, MaxDownload: a.maxDownload, HostOverwrite: os.Getenv("SOURCE_CONTROLLER_LOCALHOST"),
 		PublicOnly: publicOnly, Storage: a.hosts,
 	}
@@ -175,7 +165,7 @@ func (a *accessFlags) open(
 	if err != nil {
 		return components.Access{}, nil, err
 	}
-	store, cleanUp, err := a.artifacts.open(publicOnly)
+	store, err := a.artifacts.open(publicOnly)
 	if err != nil {
 		_ = registries.Close()
 		return components.Access{}, nil, err
@@ -183,7 +173,7 @@ func (a *accessFlags) open(
 	return components.Access{
 		Registries: registries, Artifacts: store, Sources: live, Live: live, Identities: identities.Find, SourcePolicy: policy,
 		LocalRoot: a.localRoot, PublicOnly: publicOnly,
-	}, func() { cleanUp(); _ = registries.Close() }, nil
+	}, func() { _, _ = store.Close(), registries.Close() }, nil
 }
 
 // openFor is open for a deployer, which may wait for sources.

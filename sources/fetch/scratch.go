@@ -11,11 +11,10 @@ import (
 	"strconv"
 )
 
-// Directory is a temporary one for a cache, which belongs to this process alone. It ends with the process, or when a later one takes its place after it was
+// directory is a temporary one for a cache, which belongs to this process alone. It ends with the process, or when a later one takes its place after it was
 // killed, as the container of a Pod does that is started again.
-type Directory struct {
-	// Path is where it lies.
-	Path string
+type directory struct {
+	path string
 	// lock is a file beside it that is locked as long as the process lives; nil where the system cannot lock files.
 	lock *os.File
 }
@@ -23,8 +22,8 @@ type Directory struct {
 // mostDirectories is how many processes have a directory with the same prefix at the same time.
 const mostDirectories = 1000
 
-// MakeDirectory makes an empty directory whose name begins with a prefix: the first whose lock nobody holds.
-func MakeDirectory(prefix string) (*Directory, error) {
+// makeDirectory makes an empty directory whose name begins with a prefix: the first whose lock nobody holds.
+func makeDirectory(prefix string) (*directory, error) {
 	for i := range mostDirectories {
 		path := filepath.Join(os.TempDir(), prefix+strconv.Itoa(i))
 		file, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600) // #nosec G304 -- in the temporary directory
@@ -38,7 +37,7 @@ func MakeDirectory(prefix string) (*Directory, error) {
 			}
 		}
 		if err == nil {
-			return &Directory{path, file}, nil
+			return &directory{path, file}, nil
 		}
 		_ = file.Close()
 		if errors.Is(err, errors.ErrUnsupported) {
@@ -49,14 +48,17 @@ func MakeDirectory(prefix string) (*Directory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a temporary directory: %w", err)
 	}
-	return &Directory{Path: path}, nil
+	return &directory{path: path}, nil
 }
 
-// Remove removes the directory with its content.
-func (d *Directory) Remove() error {
-	err := os.RemoveAll(d.Path)
+// remove removes the directory with its content.
+func (d *directory) remove() error {
+	err := os.RemoveAll(d.path)
 	if d.lock != nil {
 		_ = d.lock.Close()
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("remove a temporary directory: %w", err)
+	}
+	return nil
 }

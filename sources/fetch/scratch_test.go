@@ -23,16 +23,16 @@ func inside(t *testing.T) string {
 	return dir
 }
 
-func made(t *testing.T) *Directory {
-	d, err := MakeDirectory(prefix)
+func made(t *testing.T) *directory {
+	d, err := makeDirectory(prefix)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = d.Remove() })
+	t.Cleanup(func() { _ = d.remove() })
 	return d
 }
 
 // kill ends a process as the system does: its files stay, its locks do not.
-func (d *Directory) kill(t *testing.T) {
-	require.NoError(t, os.MkdirAll(filepath.Join(d.Path, "content"), 0o700))
+func (d *directory) kill(t *testing.T) {
+	require.NoError(t, os.MkdirAll(filepath.Join(d.path, "content"), 0o700))
 	require.NoError(t, d.lock.Close())
 }
 
@@ -41,23 +41,23 @@ func TestWhatAKilledProcessLeftIsRemoved(t *testing.T) {
 	left := made(t)
 	left.kill(t)
 	next := made(t)
-	assert.Equal(t, left.Path, next.Path)
-	assert.NoDirExists(t, filepath.Join(left.Path, "content"))
+	assert.Equal(t, left.path, next.path)
+	assert.NoDirExists(t, filepath.Join(left.path, "content"))
 }
 
 func TestDirectoriesOfLivingProcessesStay(t *testing.T) {
 	inside(t)
 	other := made(t)
 	made(t)
-	assert.DirExists(t, other.Path)
-	require.NoError(t, other.Remove())
-	assert.NoDirExists(t, other.Path)
+	assert.DirExists(t, other.path)
+	require.NoError(t, other.remove())
+	assert.NoDirExists(t, other.path)
 }
 
 func TestWhatALinkLeadsToStays(t *testing.T) {
 	dir, elsewhere := inside(t), t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(elsewhere, "content"), nil, 0o600))
 	require.NoError(t, os.Symlink(elsewhere, filepath.Join(dir, prefix+"0")))
-	assert.NotEqual(t, elsewhere, made(t).Path)
+	assert.NotEqual(t, elsewhere, made(t).path)
 	assert.FileExists(t, filepath.Join(elsewhere, "content"))
 }

@@ -48,7 +48,7 @@ const (
 
 // Options configure a Store. Every limit that is zero takes its default; there is no "unlimited".
 type Options struct {
-	// Dir is the cache directory; it is made with mode 0700 and belongs to this store alone. Required.
+	// Dir is the cache directory; it is made with mode 0700 and belongs to this store alone. Empty means a temporary directory that Close removes.
 	Dir string
 	// MaxDownload limits the bytes of a download.
 	MaxDownload int64
@@ -139,6 +139,8 @@ type Store struct {
 	flights singleflight.Group
 	// verdicts holds the *fault.Error of content that was verified and then refused: the same digest will be refused again.
 	verdicts *lru.Cache[string, *fault.Error]
+	// temporary is the directory to remove at the end, if any.
+	temporary *directory
 }
 
 // rememberedVerdicts is how many refused digests are remembered.
@@ -147,9 +149,6 @@ const rememberedVerdicts = 1024
 // New opens the store at o.Dir and takes over what an earlier process left there. It fails if a limit is negative or the
 // directory cannot be used.
 func New(o Options) (*Store, error) {
-	if o.Dir == "" {
-		return nil, errors.New("artifact store: Options.Dir is empty; name a directory that only this process uses")
-	}
 	if o.MaxDownload < 0 || o.MaxExtracted < 0 || o.MaxFile < 0 || o.MaxEntries < 0 || o.CacheBytes < 0 {
 		return nil, fmt.Errorf("artifact store %s: a limit is negative; use a positive number, or zero for the default", o.Dir)
 	}
@@ -164,13 +163,28 @@ func New(o Options) (*Store, error) {
 	if o.Transport == nil {
 		o.Transport = newGuard(o)
 	}
-	s := &Store{options: o, client: &http.Client{Transport: o.Transport}}
+	s := &Store{client: &http.Client{Transport: o.Transport}}
 	var err error
+	if o.Dir == "" {
+		if s.temporary, err = makeDirectory("landscaper-cache-"); err != nil {
+			return nil, err
+		}
+		o.Dir = s.temporary.path
+	}
+	s.options = o
 	if s.cache, err = openCache(o.Dir, o.CacheBytes); err != nil {
 		return nil, err
 	}
 	s.verdicts, err = lru.New[string, *fault.Error](rememberedVerdicts)
 	return s, err
+}
+
+// Close removes the temporary directory. Content that is open stays readable where the system keeps open files.
+func (s *Store) Close() error {
+	if s.temporary == nil {
+		return nil
+	}
+	return s.temporary.remove()
 }
 
 // Temporary is a directory for what is not finished. What is left there when the process ends is removed when the next one opens the store.

@@ -450,10 +450,16 @@ func TestTimeoutEndsADownload(t *testing.T) {
 	requireTempEmpty(t, s)
 }
 
+func TestATemporaryDirectoryEndsWithItsStore(t *testing.T) {
+	s, err := New(Options{})
+	require.NoError(t, err)
+	require.DirExists(t, s.options.Dir)
+	require.NoError(t, s.Close())
+	require.NoDirExists(t, s.options.Dir)
+}
+
 func TestNewRefusesBadOptions(t *testing.T) {
-	_, err := New(Options{})
-	require.ErrorContains(t, err, "Options.Dir is empty")
-	_, err = New(Options{Dir: t.TempDir(), MaxFile: -1})
+	_, err := New(Options{Dir: t.TempDir(), MaxFile: -1})
 	require.ErrorContains(t, err, "negative")
 }
 

@@ -39,40 +39,22 @@ func (p part) in(r *remote.Repository) content.Fetcher {
 type cache struct {
 	registries *registries
 	contents   *fetch.Store
-	// temporary is the directory to remove at the end, if any.
-	temporary *fetch.Directory
 }
 
 // start opens the directory.
 func (k *cache) start() (err error) {
 	o := k.registries.options
-	dir := o.Dir
-	if dir == "" {
-		if k.temporary, err = fetch.MakeDirectory("landscaper-oci-"); err != nil {
-			return fmt.Errorf("registry client: make a temporary directory: %w; set Options.Dir", err)
-		}
-		dir = k.temporary.Path
-	}
 	for _, ofEarlierVersions := range []string{"blobs", "grants"} {
-		_ = os.RemoveAll(filepath.Join(dir, ofEarlierVersions)) // it would take disk space that is not counted
+		if o.Dir != "" {
+			_ = os.RemoveAll(filepath.Join(o.Dir, ofEarlierVersions)) // it would take disk space that is not counted
+		}
 	}
 	k.contents, err = fetch.New(fetch.Options{
-		Dir: filepath.Clean(dir), CacheBytes: o.CacheBytes, MaxDownload: max(o.MaxContent, o.MaxBlob, o.MaxManifest), Timeout: o.TransferTimeout,
+		Dir: o.Dir, CacheBytes: o.CacheBytes, MaxDownload: max(o.MaxContent, o.MaxBlob, o.MaxManifest), Timeout: o.TransferTimeout,
 		Retries: transferTries, RetryDelay: retryDelay,
 	})
 	if err != nil {
 		return fmt.Errorf("registry client: %w", err)
-	}
-	return nil
-}
-
-// end removes the temporary directory.
-func (k *cache) end() error {
-	if k.temporary == nil {
-		return nil
-	}
-	if err := k.temporary.Remove(); err != nil {
-		return fmt.Errorf("registry client: remove its temporary directory: %w", err)
 	}
 	return nil
 }

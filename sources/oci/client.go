@@ -54,7 +54,6 @@ func New(o Options) (*Client, error) {
 	}
 	c := &Client{registries: r, cache: &cache{registries: r}}
 	if err := c.cache.start(); err != nil {
-		_ = c.Close()
 		return nil, err
 	}
 	return c, nil
@@ -64,7 +63,7 @@ func New(o Options) (*Client, error) {
 // keeps open files.
 func (c *Client) Close() error {
 	c.registries.clients.close()
-	return c.cache.end()
+	return c.cache.contents.Close()
 }
 
 // registries know the way to each registry, and ask it. They keep nothing but connections and tokens.

@@ -98,7 +98,7 @@ func (c *Client) ManifestFor(ctx context.Context, ref string, o PullOptions) (*M
 	if err != nil {
 		return nil, err
 	}
-	m := &Manifest{Digest: found.Digest, Stale: found.stale, client: c, target: t}
+	m := &Manifest{Digest: found.Digest, Stale: found.Stale, client: c, target: t}
 	if err := m.read(ctx, found.Descriptor, o); err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
@@ -18,10 +17,9 @@ import (
 
 // Resolved is what a reference stands for.
 type Resolved struct {
-	// Digest and MediaType are those of the manifest or index.
-	Digest    digest.Digest
-	MediaType string
-	// Stale says that the registry could not be asked, and that Digest is what it said to the same credentials before.
+	// Descriptor is that of the manifest or index.
+	ocispec.Descriptor
+	// Stale says that the registry could not be asked, and that this is what it said to the same credentials before.
 	Stale bool
 }
 
@@ -30,27 +28,21 @@ type Resolved struct {
 // *fault.Error.
 func (c *Client) Resolve(ctx context.Context, ref string, credentials keychain.Credentials) (Resolved, error) {
 	_, found, err := c.find(ctx, ref, credentials)
-	return Resolved{found.Digest, found.MediaType, found.stale}, err
+	return found, err
 }
 
 // find resolves a reference.
-func (c *Client) find(ctx context.Context, ref string, credentials keychain.Credentials) (target, answer, error) {
+func (c *Client) find(ctx context.Context, ref string, credentials keychain.Credentials) (target, Resolved, error) {
 	t, err := c.registries.locate(ref, credentials, true)
 	if err != nil {
-		return t, answer{}, err
+		return t, Resolved{}, err
 	}
 	return c.cache.resolve(ctx, t, manifestPart)
 }
 
-// answer is what a registry said a reference is.
-type answer struct {
-	ocispec.Descriptor
-	stale bool
-}
-
 // resolve proves that the caller may read what t names. It returns the target to go on with, which is anonymous if the
 // registry accepts nothing else.
-func (k *cache) resolve(ctx context.Context, t target, what part) (target, answer, error) {
+func (k *cache) resolve(ctx context.Context, t target, what part) (target, Resolved, error) {
 	limit := k.registries.options.Timeout / 2
 	asking, cancel := context.WithTimeoutCause(ctx, limit, fetch.TimedOut(limit))
 	defer cancel()
@@ -58,15 +50,15 @@ func (k *cache) resolve(ctx context.Context, t target, what part) (target, answe
 	switch {
 	case err == nil:
 		k.remember(t, found)
-		return asked, answer{found, false}, nil
+		return asked, Resolved{found, false}, nil
 	case refused(err), notLoggedIn(err) && !down(err):
 		k.contents.Drop(t.answers(), t.at.Reference)
 	case down(err) && ctx.Err() == nil:
 		if last, ok := k.lastAnswer(t); ok {
-			return t, answer{last, true}, nil
+			return t, Resolved{last, true}, nil
 		}
 	}
-	return t, answer{}, t.explain(asking, "resolve it", err)
+	return t, Resolved{}, t.explain(asking, "resolve it", err)
 }
 
 // ask falls back to no login at all, since a login that has expired must not hide what everybody may read.
