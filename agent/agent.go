@@ -71,6 +71,8 @@ type Agent struct {
 	watching, keeping *trouble
 	// registered says that the Environment was as it should be once.
 	registered atomic.Bool
+	// again asks for one more look at the Environment.
+	again nudge
 }
 
 // CacheOptions says what the cache of the manager of the own cluster holds: the objects of the agent only.
@@ -88,11 +90,11 @@ func New(mgr ctrl.Manager, options Options) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{options: options}
+	a := &Agent{options: options, again: newNudge()}
 	a.watching, a.keeping = &trouble{say: a.say}, &trouble{say: a.say}
 	a.host = &host{
 		config: options.Configuration, server: server, client: mgr.GetClient(), live: mgr.GetAPIReader(), now: time.Now,
-		ready: make(chan struct{}), retry: kit.NewBackoff(minRetry, maxRetry), say: a.say, trouble: &trouble{say: a.say},
+		ready: make(chan struct{}), retry: kit.NewBackoff(minRetry, maxRetry), say: a.say, trouble: &trouble{say: a.say}, again: newNudge(),
 	}
 	if options.Link.credential != nil {
 		a.enrol = &enrol{
@@ -230,12 +232,11 @@ func (a *Agent) work(ctx context.Context) error {
 	environment := &environment{
 		config: a.options.Configuration, link: a.options.Link, host: a.host, client: mgr.GetClient(), live: mgr.GetAPIReader(),
 		retry: kit.NewBackoff(minRetry, maxRetry), say: a.say, trouble: a.keeping,
-		registered: a.noteRegistered,
+		registered: a.noteRegistered, again: a.again,
 	}
 	if err := environment.setup(mgr); err != nil {
 		return fmt.Errorf("keep the Environment: %w", err)
 	}
-	a.pulse.setNudge(environment.again.again)
 	cleanUp, err := a.options.Deploy(mgr)
 	if err != nil {
 		return err
@@ -251,8 +252,9 @@ func (a *Agent) noteRegistered() {
 	a.pulse.soon()
 }
 
-// linkChanged is called when the files of the link have changed.
+// linkChanged is called when the files of the link have changed: the Environment says how the landscaper cluster is reached.
 func (a *Agent) linkChanged() {
+	a.again.again()
 	ctrl.Log.WithName("agent").Info("the kubeconfig of the landscaper cluster has changed and is used from now on")
 }
 

@@ -7,17 +7,14 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"sync"
+	"sync/atomic"
 
 	"k8s.io/client-go/rest"
 	certutil "k8s.io/client-go/util/cert"
 )
 
 // hostServer says how the own cluster is reached. The file with its authorities may change at any time. It is safe for concurrent use.
-type hostServer struct {
-	mu     sync.Mutex
-	config *rest.Config
-}
+type hostServer struct{ config atomic.Pointer[rest.Config] }
 
 // newHostServer reads the files of a connection to the own cluster.
 func newHostServer(config *rest.Config) (*hostServer, error) {
@@ -29,32 +26,28 @@ func newHostServer(config *rest.Config) (*hostServer, error) {
 	if len(inline) > 0 {
 		config.CAFile = "" // the file does not count
 	}
-	return &hostServer{config: config}, nil
+	s := &hostServer{}
+	s.config.Store(config)
+	return s, nil
 }
 
 // get returns the connection with the content of the file.
-func (s *hostServer) get() *rest.Config {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.config
-}
+func (s *hostServer) get() *rest.Config { return s.config.Load() }
 
 // reload reads the file again and reports whether it has changed. A file without certificates leaves what was there: it is being written.
 func (s *hostServer) reload() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.config.CAFile == "" {
+	next := rest.CopyConfig(s.get())
+	if next.CAFile == "" {
 		return false
 	}
-	authorities, err := os.ReadFile(s.config.CAFile)
-	if err != nil || bytes.Equal(authorities, s.config.CAData) {
+	authorities, err := os.ReadFile(next.CAFile)
+	if err != nil || bytes.Equal(authorities, next.CAData) {
 		return false
 	}
 	if _, err := certutil.ParseCertsPEM(authorities); err != nil {
 		return false
 	}
-	next := rest.CopyConfig(s.config)
 	next.CAData = authorities
-	s.config = next
+	s.config.Store(next)
 	return true
 }

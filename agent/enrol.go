@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -46,22 +47,7 @@ const (
 )
 
 // credential is a token that changes. It is safe for concurrent use.
-type credential struct {
-	mu    sync.Mutex
-	token string
-}
-
-func (c *credential) get() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.token
-}
-
-func (c *credential) set(token string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.token = token
-}
+type credential struct{ token atomic.Pointer[string] }
 
 // OpenBootstrapLink reads a kubeconfig with a bootstrap token. The agent exchanges that once for a credential of its own, which the link uses.
 func OpenBootstrapLink(path string) (*Link, error) { return openLink(path, &credential{}) }
@@ -207,7 +193,7 @@ func (e *enrol) use(ctx context.Context, secret *corev1.Secret, bootstrap *rest.
 }
 
 func (e *enrol) hand(token string) {
-	e.link.credential.set(token)
+	e.link.credential.token.Store(&token)
 	e.once.Do(func() {
 		_, _ = e.link.Reload() // the heartbeat reloads, too, and says what is wrong
 		close(e.enrolled)

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/connrotation"
+	"k8s.io/utils/ptr"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -183,7 +184,7 @@ func readLine(path string, credential *credential) (*line, error) {
 	}
 	if credential != nil {
 		config = rest.AnonymousClientConfig(config)
-		config.BearerToken = credential.get()
+		config.BearerToken = ptr.Deref(credential.token.Load(), "")
 	}
 	return lineOf(config)
 }

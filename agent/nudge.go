@@ -5,37 +5,33 @@ package agent
 
 import (
 	"context"
-	"sync"
 
-	"k8s.io/client-go/util/workqueue"
+	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// nudge queues one request when a controller starts, because nothing that exists may ask for it, and whenever it is asked to. The zero value is
-// ready to use.
-type nudge struct {
-	mu      sync.Mutex
-	queue   workqueue.TypedRateLimitingInterface[ctrl.Request]
-	request ctrl.Request
+// nudge queues one request when a controller starts, because nothing that exists may ask for it, and whenever it is asked to.
+type nudge chan event.GenericEvent
+
+func newNudge() nudge {
+	n := make(nudge, 1)
+	n.again()
+	return n
+}
+
+// again queues the request, once the controller has started.
+func (n nudge) again() {
+	select {
+	case n <- event.GenericEvent{Object: &corev1.Secret{}}: // the request is the same for each
+	default:
+	}
 }
 
 // source is for the controller.
-func (n *nudge) source(request ctrl.Request) source.Source {
-	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
-		n.mu.Lock()
-		n.queue, n.request = queue, request
-		n.mu.Unlock()
-		queue.Add(request)
-		return nil
-	})
-}
-
-// again queues the request, if the controller has started.
-func (n *nudge) again() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.queue != nil {
-		n.queue.Add(n.request)
-	}
+func (n nudge) source(request ctrl.Request) source.Source {
+	return source.Channel(n, handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []ctrl.Request { return []ctrl.Request{request} }))
 }

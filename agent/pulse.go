@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -32,7 +31,7 @@ type pulse struct {
 	holder    *holder
 	say       func(eventType, reason, message string)
 	connected prometheus.Gauge
-	// changed is called when the files of the link were read anew.
+	// changed is called when the files of the link were read anew: the way to the landscaper cluster may be another one.
 	changed func()
 	// look looks for changes of the own cluster.
 	look func()
@@ -40,22 +39,12 @@ type pulse struct {
 	// due gets a value when a heartbeat is wanted before its time.
 	due chan struct{}
 
-	mu    sync.Mutex
-	nudge func()
-
 	// told are the problems that were reported since all was well.
 	told []string
 	// known says that a heartbeat has got through once.
 	known bool
 	// unreadable says that the files of the link could not be read when they were last looked at.
 	unreadable bool
-}
-
-// setNudge sets what is called when the way to the landscaper cluster has changed.
-func (p *pulse) setNudge(nudge func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.nudge = nudge
 }
 
 // soon asks for a heartbeat before its time.
@@ -98,15 +87,8 @@ func (p *pulse) reload() {
 		p.say(corev1.EventTypeWarning, "KubeconfigUnreadable", err.Error())
 	}
 	p.unreadable = err != nil
-	if !changed {
-		return
-	}
-	p.changed()
-	p.mu.Lock()
-	nudge := p.nudge
-	p.mu.Unlock()
-	if nudge != nil {
-		nudge()
+	if changed {
+		p.changed()
 	}
 }
 

@@ -29,9 +29,9 @@ func CoreUnmarshal(text []byte, into any) error {
 	return unmarshal(quoted, into)
 }
 
-// quoted returns a text for readers of YAML 1.1, within the limits of Usual.
+// quoted returns a text for readers of YAML 1.1, within the limit Usual.
 func quoted(text []byte) ([]byte, error) {
-	if _, err := Usual.afford(text, firstDocument); err != nil {
+	if err := Usual.afford(text, firstDocument); err != nil {
 		return nil, err
 	}
 	return quoteWords(text)

@@ -5,58 +5,53 @@
 // aliases are counted as often as they are used before anything is written out. Whatever comes from tenants, authors of blueprints,
 // registries, repositories and clusters is read with this package.
 //
-// Errors are the second half of a sentence that begins with the name of the document: "is not YAML: …", "has more than … values …;
-// write out less".
+// Errors are the second half of a sentence that begins with the name of the document: "is not YAML: …", "has more than … bytes; write out less".
 //
-// It also says how much a regular expression of others may cost; see Patterns.
+// It also says which regular expressions of others are small enough; see CheckPattern.
 package foreign
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"strings"
 
+	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 )
 
-// Limits of one document. Zero fields mean those of Usual.
-type Limits struct {
-	// Values is how many values a document may have, keys included and those behind aliases counted as often as they are used. Reading
-	// takes several hundred bytes of memory for each, however short it is.
-	Values int
-	// Bytes is how long the text may be, and how long its values may be together with aliases written out.
-	Bytes int
-}
+// Limit is how many bytes a document may have, together with what its aliases stand for.
+type Limit int
 
-// Usual are the limits of documents that people write.
-var Usual = Limits{Values: 250_000, Bytes: 16 << 20}
+const (
+	// Usual is the limit of documents that people write.
+	Usual Limit = 16 << 20
+	// Index is the limit of the index of a Helm repository, which lists every version of every chart.
+	Index Limit = 64 << 20
+)
 
-// Index are the limits of the index of a Helm repository, which lists every version of every chart.
-var Index = Limits{Values: 2_000_000, Bytes: 64 << 20}
-
-// ToJSON turns the first document of a YAML text into JSON, within the limits of Usual. Errors are of type *Error.
+// ToJSON turns the first document of a YAML text into JSON, within the limit Usual. Errors are of type *Error.
 func ToJSON(text []byte) ([]byte, error) { return Usual.ToJSON(text) }
 
-// Unmarshal reads the first document of a YAML text into a Go value by its JSON tags, within the limits of Usual. Numbers of an any or a
+// Unmarshal reads the first document of a YAML text into a Go value by its JSON tags, within the limit Usual. Numbers of an any or a
 // map[string]any are as DecodeJSON says. Errors are of type *Error.
 func Unmarshal(text []byte, into any) error { return Usual.Unmarshal(text, into) }
 
-// Afford refuses a text that has more than the limits of Usual allow, in any of its documents. It is for decoders of other libraries
+// Afford refuses a text that is beyond the limit Usual, all its documents together. It is for decoders of other libraries
 // and says nothing about texts that are no YAML and have no aliases. Errors are of type *Error.
-func Afford(text []byte) error {
-	_, err := Usual.afford(text, allDocuments)
-	return err
-}
+func Afford(text []byte) error { return Usual.afford(text, allDocuments) }
 
-// ToJSON does the same as the function, within these limits.
-func (l Limits) ToJSON(text []byte) ([]byte, error) {
-	if _, err := l.afford(text, firstDocument); err != nil {
+// ToJSON does the same as the function, within this limit.
+func (l Limit) ToJSON(text []byte) ([]byte, error) {
+	if err := l.afford(text, firstDocument); err != nil {
 		return nil, err
 	}
 	return toJSON(text)
 }
 
-// toJSON reads a text that is known to be within its limits.
+// toJSON reads a text that is known to be within its limit.
 func toJSON(text []byte) ([]byte, error) {
 	document, err := yaml.YAMLToJSON(text)
 	if err != nil {
@@ -65,15 +60,15 @@ func toJSON(text []byte) ([]byte, error) {
 	return document, nil
 }
 
-// Unmarshal does the same as the function, within these limits.
-func (l Limits) Unmarshal(text []byte, into any) error {
-	if _, err := l.afford(text, firstDocument); err != nil {
+// Unmarshal does the same as the function, within this limit.
+func (l Limit) Unmarshal(text []byte, into any) error {
+	if err := l.afford(text, firstDocument); err != nil {
 		return err
 	}
 	return unmarshal(text, into)
 }
 
-// unmarshal reads a text that is known to be within its limits.
+// unmarshal reads a text that is known to be within its limit.
 func unmarshal(text []byte, into any) error {
 	if readsData(into) {
 		document, err := toJSON(text)
@@ -137,4 +132,86 @@ func Problem(err error) string {
 		return found.Problem
 	}
 	return "cannot be read"
+}
+
+// How many documents of a text count: the decoder of JSON stops after the first.
+const (
+	firstDocument = 1
+	allDocuments  = -1
+)
+
+// afford refuses texts beyond the limit before they are decoded.
+func (l Limit) afford(text []byte, documents int) error {
+	if len(text) > int(l) {
+		return &Error{fmt.Sprintf("has more than %d bytes; split it or write out less", l), ErrTooMuch}
+	}
+	if !hasName(text, '&') || !hasName(text, '*') {
+		return nil
+	}
+	w := &weight{most: int(l), of: map[*yamlv3.Node]int{}}
+	sum := 0
+	decoder := yamlv3.NewDecoder(bytes.NewReader(text))
+	for ; documents != 0; documents-- {
+		var root yamlv3.Node
+		if err := decoder.Decode(&root); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return &Error{notYAML, err}
+		}
+		if sum += w.size(&root); sum > w.most {
+			return &Error{fmt.Sprintf("has more than %d bytes, counting those behind aliases; write out less", l), ErrTooMuch}
+		}
+	}
+	return nil
+}
+
+// hasName reports whether the sign is followed by what may be the name of an anchor.
+func hasName(text []byte, sign byte) bool {
+	for {
+		i := bytes.IndexByte(text, sign)
+		if i < 0 || i+1 == len(text) {
+			return false
+		}
+		if c := text[i+1]; c == 0 || c > ' ' && c != sign { // in UTF-16 a zero is half of the sign or of the next
+			return true
+		}
+		text = text[i+1:]
+	}
+}
+
+// weight measures documents with their aliases written out. A node that aliases stand for is measured once.
+type weight struct {
+	most int
+	of   map[*yamlv3.Node]int
+}
+
+const (
+	// nodeBytes is what each value counts beside its text: to keep it takes more than that.
+	nodeBytes = 64
+	// endless is the size of a node that contains itself.
+	endless = 1 << 40
+)
+
+// size returns the bytes of a node, or more than the most as soon as they are reached.
+func (w *weight) size(n *yamlv3.Node) int {
+	if n.Kind == yamlv3.AliasNode {
+		return w.aliased(n.Alias)
+	}
+	sum := nodeBytes + len(n.Value)
+	for _, child := range n.Content {
+		if sum += w.size(child); sum > w.most {
+			break
+		}
+	}
+	return sum
+}
+
+// aliased measures the node that an alias stands for.
+func (w *weight) aliased(n *yamlv3.Node) int {
+	if known, ok := w.of[n]; ok {
+		return known
+	}
+	w.of[n] = endless
+	w.of[n] = w.size(n)
+	return w.of[n]
 }

@@ -12,6 +12,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 )
 
 // Undecoded says of an object what of it, its status left out, could not be read, each with field and cure. The object holds nothing in these
@@ -43,79 +45,27 @@ func decode(raw []byte, into any, undecoded *Undecoded) error {
 	if utiljson.Unmarshal(raw, &tree) != nil {
 		return err
 	}
-	pruned := &pruning{}
-	kept, err := json.Marshal(pruned.value(object.Type(), tree, ""))
+	var problems Undecoded
+	kept, err := json.Marshal(document.Fit(object.Type(), tree, func(m document.Misfit) { problems = problems.with(m) }))
 	if err != nil {
 		return err
 	}
 	object.SetZero()
 	err = utiljson.Unmarshal(kept, into)
-	*undecoded = pruned.problems
+	*undecoded = problems
 	return err
 }
 
-// pruning takes out of a JSON value what a Go type does not take.
-type pruning struct{ problems Undecoded }
-
-// value returns what is left of a value at a path. It changes objects and lists in place.
-func (p *pruning) value(t reflect.Type, value any, path string) any {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	object, isObject := value.(map[string]any)
-	if isObject && t.Kind() == reflect.Struct && !decodesItself(t) { // its fields are looked at alone: at each level the whole would be decoded again
-		p.fields(t, object, path)
-		return object
-	}
-	if value == nil || takes(t, value) {
-		return value
-	}
-	list, isList := value.([]any)
-	switch {
-	case decodesItself(t):
-	case isObject && t.Kind() == reflect.Map:
-		for key := range object {
-			object[key] = p.value(t.Elem(), object[key], path+"["+key+"]")
-		}
-		return object
-	case isList && t.Kind() == reflect.Slice:
-		for i := range list {
-			list[i] = p.value(t.Elem(), list[i], fmt.Sprintf("%s[%d]", path, i))
-		}
-		return list
-	}
-	p.note(t, value, path)
-	return nil
-}
-
-// fields prunes the fields of a struct, those of embedded structs included.
-func (p *pruning) fields(t reflect.Type, object map[string]any, path string) {
-	for i := range t.NumField() {
-		field := t.Field(i)
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		value, has := object[name]
-		switch {
-		case name == "" && field.Anonymous:
-			p.fields(field.Type, object, path)
-		case has:
-			object[name] = p.value(field.Type, value, strings.TrimPrefix(path+"."+name, "."))
-			if object[name] == nil {
-				delete(object, name) // some types, metav1.Duration among them, do not take null
-			}
-		}
-	}
-}
-
-// note records a problem, unless it is in the status: whoever writes that writes it anew.
-func (p *pruning) note(t reflect.Type, value any, path string) {
-	if strings.HasPrefix(path, "status") || len(p.problems) == maxUndecoded {
-		return
+// with adds a problem, unless it is in the status: whoever writes that writes it anew.
+func (u Undecoded) with(m document.Misfit) Undecoded {
+	if strings.HasPrefix(m.Path, "status") || len(u) == maxUndecoded {
+		return u
 	}
 	given := ""
-	if text, ok := value.(string); ok && t == reflect.TypeFor[Duration]() {
+	if text, ok := m.Value.(string); ok && m.Type == reflect.TypeFor[Duration]() {
 		given = fmt.Sprintf("%.40q is given; ", text)
 	}
-	p.problems = append(p.problems, fmt.Sprintf("%s cannot be read: %swrite %s", path, given, wanted(t)))
+	return append(u, fmt.Sprintf("%s cannot be read: %swrite %s", m.Path, given, wanted(m.Type)))
 }
 
 // wanted says what a type takes.
@@ -134,17 +84,6 @@ func wanted(t reflect.Type) string {
 var kindNames = map[reflect.Kind]string{
 	reflect.String: "a text", reflect.Bool: "true or false", reflect.Slice: "a list", reflect.Map: "an object", reflect.Struct: "an object",
 	reflect.Int32: "a whole number below 2147483648", reflect.Int64: "a whole number",
-}
-
-// takes reports whether a type takes a value.
-func takes(t reflect.Type, value any) bool {
-	raw, err := json.Marshal(value)
-	return err == nil && utiljson.Unmarshal(raw, reflect.New(t).Interface()) == nil
-}
-
-// decodesItself reports whether a type reads its JSON by itself, so that only all of it can be left out.
-func decodesItself(t reflect.Type) bool {
-	return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) || t == reflect.TypeFor[[]byte]()
 }
 
 // UnmarshalJSON reads the object, and leaves out what cannot be read; see Undecoded.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/tests/schema"
 )
 
@@ -202,9 +203,9 @@ func TestWhatIsGoodIsDecodedFewTimes(t *testing.T) {
 	list := slices.Repeat([]any{true}, 100)
 	value := object{"a": object{"b": object{"c": object{"d": object{"list": list}, "e": "soon"}}}}
 	decodings = 0
-	pruned := &pruning{}
-	left := pruned.value(reflect.TypeFor[deep](), value, "")
-	assert.Len(t, pruned.problems, 1)
+	var misfits []document.Misfit
+	left := document.Fit(reflect.TypeFor[deep](), value, func(m document.Misfit) { misfits = append(misfits, m) })
+	assert.Len(t, misfits, 1)
 	assert.Equal(t, object{"a": object{"b": object{"c": object{"d": object{"list": list}}}}}, left)
 	assert.LessOrEqual(t, decodings, 100)
 }

@@ -4,109 +4,52 @@
 package model
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
+
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 )
 
 // explainDecode adds field and line to an error of reading the document.
-func explainDecode(text, document []byte, err error) error {
-	var wrongType *json.UnmarshalTypeError
-	if !errors.As(err, &wrongType) {
+func explainDecode(text, raw []byte, err error) error {
+	var tree any
+	_ = json.Unmarshal(raw, &tree) // it was read before
+	misfit := document.First(reflect.TypeFor[Blueprint](), tree)
+	if misfit == nil {
 		return fmt.Errorf("%s cannot be read: %w", FileName, err)
 	}
-	path := pathAt(document, wrongType.Offset)
-	return fmt.Errorf("%s, line %d: field %s is a value of type %s; it must be of type %s", FileName, lineOf(text, path),
-		strings.Join(path, "."), wrongType.Value, kindName(wrongType.Type.Kind().String()))
+	return fmt.Errorf("%s, line %d: field %s is a value of type %s; it must be of type %s", FileName, lineOf(text, misfit.Path),
+		misfit.Path, typeName(reflect.TypeOf(misfit.Value)), typeName(misfit.Type))
 }
 
-func kindName(goKind string) string {
-	switch goKind {
-	case "struct", "map":
+// typeName is what a type is called in JSON.
+func typeName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
 		return "object"
-	case "slice":
+	case reflect.Slice:
 		return "array"
-	case "bool":
+	case reflect.Bool:
 		return "boolean"
+	case reflect.Float64:
+		return "number"
 	}
-	return goKind
-}
-
-// frame is an object or array that is open while reading JSON.
-type frame struct {
-	array bool
-	index int
-	key   string
-	isKey bool
-}
-
-// pathAt returns keys and indexes that lead to the value that ends at or begins before the offset.
-func pathAt(document []byte, offset int64) []string {
-	decoder := json.NewDecoder(bytes.NewReader(document))
-	var frames []frame
-	for {
-		token, err := decoder.Token()
-		if err != nil {
-			return framesPath(frames)
-		}
-		delim, isDelim := token.(json.Delim)
-		closing := isDelim && (delim == '}' || delim == ']')
-		if !closing {
-			advance(frames, token)
-		}
-		if decoder.InputOffset() >= offset {
-			return framesPath(frames)
-		}
-		if closing {
-			frames = frames[:len(frames)-1]
-		} else if isDelim {
-			frames = append(frames, frame{array: delim == '[', index: -1, isKey: true})
-		}
-	}
-}
-
-// advance notes that the innermost frame reached a key or a value.
-func advance(frames []frame, token json.Token) {
-	if len(frames) == 0 {
-		return
-	}
-	f := &frames[len(frames)-1]
-	switch {
-	case f.array:
-		f.index++
-	case f.isKey:
-		f.key, _ = token.(string)
-		f.isKey = false
-	default:
-		f.isKey = true
-	}
-}
-
-func framesPath(frames []frame) []string {
-	var out []string
-	for _, f := range frames {
-		if f.array {
-			out = append(out, strconv.Itoa(f.index))
-		} else {
-			out = append(out, f.key)
-		}
-	}
-	return out
+	return t.Kind().String()
 }
 
 // lineOf finds the line of the value at the path, or of its nearest parent that can be found.
-func lineOf(text []byte, path []string) int {
+func lineOf(text []byte, path string) int {
 	var root yamlv3.Node
 	if yamlv3.Unmarshal(text, &root) != nil || len(root.Content) == 0 {
 		return 1
 	}
 	node := root.Content[0]
-	for _, step := range path {
+	for _, step := range strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune(".[]", r) }) {
 		next, _ := Child(node, step)
 		if next == nil {
 			break

@@ -80,8 +80,8 @@ deployExecutions: [{name: d, type: Spiff, template: {deployItems: []}}]
 func TestLoadNamesFieldAndCure(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"no YAML", head + "a: b: c", "blueprint.yaml is not YAML: yaml: line 3"},
-		{"aliases of aliases", head + "imports: &a [*a]", "blueprint.yaml has more than 250000 values or 16777216 bytes, counting those behind aliases; write out less"},
-		{"wrong type", head + "imports:\n- name: a\n  schema: {}\n- name: [1]\n", "line 6: field imports.1.name is a value of type array; it must be of type string"},
+		{"aliases of aliases", head + "imports: &a [*a]", "blueprint.yaml has more than 16777216 bytes, counting those behind aliases; write out less"},
+		{"wrong type", head + "imports:\n- name: a\n  schema: {}\n- name: [1]\n", "line 6: field imports[1].name is a value of type array; it must be of type string"},
 		{"wrong list", head + "exports:\n  a: b\n", "line 4: field exports is a value of type object; it must be of type array"},
 		{"no kind", "apiVersion: landscaper.gardener.cloud/v1alpha1", "kind: Blueprint"},
 		{"wrong version", "apiVersion: v1\nkind: Blueprint", "apiVersion: landscaper.gardener.cloud/v1alpha1"},

@@ -388,7 +388,7 @@ subinstallationExecutions: [{name: x, type: GoTemplate, file: f}]
 func TestSubinstallationFilesRefuse(t *testing.T) {
 	for content, want := range map[string]string{
 		"a: b: c":                     `file "/f" is not YAML`,
-		"a: &a [*a]":                  `file "/f" has more than 250000 values`,
+		"a: &a [*a]":                  `file "/f" has more than 16777216 bytes`,
 		"kind: Installation\nname: a": `has kind "Installation"`,
 		"name: [a]":                   `file "/f": a value of type array is in field name`,
 	} {

@@ -53,14 +53,13 @@ func Subinstallations(ctx context.Context, env *Environment, values *Values, pre
 
 func (x *execution) listedTemplates() ([]model.InstallationTemplate, error) {
 	var out []model.InstallationTemplate
-	var files foreign.Several
 	for i := range x.env.Blueprint.Subinstallations {
 		s := &x.env.Blueprint.Subinstallations[i]
 		if s.File == "" {
 			out = append(out, s.InstallationTemplate)
 			continue
 		}
-		loaded, err := x.loadTemplate(s.File, &files)
+		loaded, err := x.loadTemplate(s.File)
 		if err != nil {
 			return nil, fmt.Errorf("subinstallations[%d]: %w", i, err)
 		}
@@ -69,12 +68,12 @@ func (x *execution) listedTemplates() ([]model.InstallationTemplate, error) {
 	return out, nil
 }
 
-func (x *execution) loadTemplate(file string, files *foreign.Several) (*model.InstallationTemplate, error) {
+func (x *execution) loadTemplate(file string) (*model.InstallationTemplate, error) {
 	text, err := templating.ReadFile(x.env.Files, file)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := files.ToJSON(text)
+	raw, err := foreign.ToJSON(text)
 	if err != nil {
 		return nil, fmt.Errorf("file %q %w", file, err)
 	}

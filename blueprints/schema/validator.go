@@ -5,13 +5,11 @@ package schema
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -32,26 +30,17 @@ type Options struct {
 	Resource func(ctx context.Context, uri string) ([]byte, error)
 }
 
-// Validator checks data against schemas. It is safe for concurrent use and keeps compiled schemas.
-type Validator struct {
-	options Options
-	// shared compiles schemas that refer to no component, for all installations of a blueprint; nil in the shared one itself.
-	shared   *Validator
-	lock     sync.Mutex
-	compiled map[[sha256.Size]byte]*jsonschema.Schema
-}
+// Validator checks data against schemas. It is safe for concurrent use.
+type Validator struct{ options Options }
 
 // New returns a Validator.
-func New(options Options) *Validator {
-	return &Validator{options: options, compiled: map[[sha256.Size]byte]*jsonschema.Schema{}}
-}
+func New(options Options) *Validator { return &Validator{options} }
 
-// With returns a Validator for the same schemas in an installation with a component: resource is Options.Resource. Compiled schemas are
-// shared with v unless they refer to a component, so that components never mix.
+// With returns a Validator for the same schemas in an installation with a component: resource is Options.Resource.
 func (v *Validator) With(resource func(ctx context.Context, uri string) ([]byte, error)) *Validator {
-	own := New(v.options)
-	own.options.Resource, own.shared = resource, v
-	return own
+	own := v.options
+	own.Resource = resource
+	return New(own)
 }
 
 // Resource returns Options.Resource.
@@ -66,9 +55,9 @@ func (v *Validator) Validate(schema []byte, value any) error {
 	if len(schema) == 0 {
 		return nil
 	}
-	compiled, err := v.compile(schema)
+	compiled, err := v.compileAnyDraft(schema)
 	if err != nil {
-		return err
+		return fmt.Errorf("the JSON schema cannot be used: %w", err)
 	}
 	err = compiled.Validate(value)
 	if mismatch, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
@@ -78,29 +67,6 @@ func (v *Validator) Validate(schema []byte, value any) error {
 		return fmt.Errorf("the value cannot be checked against its schema: it is not JSON data of type %T", value)
 	}
 	return nil
-}
-
-func (v *Validator) compile(schema []byte) (*jsonschema.Schema, error) {
-	key := sha256.Sum256(schema)
-	v.lock.Lock()
-	found := v.compiled[key]
-	v.lock.Unlock()
-	if found != nil {
-		return found, nil
-	}
-	if v.shared != nil {
-		if compiled, err := v.shared.compile(schema); !errors.Is(err, errNoComponent) {
-			return compiled, err
-		}
-	}
-	compiled, err := v.compileAnyDraft(schema)
-	if err != nil {
-		return nil, fmt.Errorf("the JSON schema cannot be used: %w", err)
-	}
-	v.lock.Lock()
-	defer v.lock.Unlock()
-	v.compiled[key] = compiled
-	return compiled, nil
 }
 
 // compileAnyDraft takes draft 7 for schemas that name no draft, and draft 4 when that does not fit: the two differ in keywords like

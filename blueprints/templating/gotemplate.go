@@ -22,13 +22,11 @@ const rootName = "execution"
 // Execute renders the template and reads the output as a YAML object.
 func (GoTemplate) Execute(ctx context.Context, in Input) (Output, error) {
 	run := &goRun{ctx: ctx, in: in, values: bindings(in)}
-	return guarded(func() (Output, error) {
-		output, err := run.render()
-		if err != nil {
-			return Output{}, run.explain(err)
-		}
-		return run.decode(output)
-	})
+	output, err := run.render()
+	if err != nil {
+		return Output{}, run.explain(err)
+	}
+	return run.decode(output)
 }
 
 // bindings copies the values, because templates can change maps, and adds the state.

@@ -6,10 +6,6 @@ package templating
 import (
 	"errors"
 	"fmt"
-	"path"
-	"runtime"
-	"runtime/debug"
-	"strings"
 )
 
 // Limits of one execution, so that honest mistakes get a message with a place. What a hostile template may use is limited by whoever runs it:
@@ -30,31 +26,6 @@ func checkSource(source string) error {
 		return fmt.Errorf("the template is larger than %d bytes; split it", maxFile)
 	}
 	return nil
-}
-
-// guarded turns a panic of an engine into an error that names the place and leaves out what was thrown, because it may contain data.
-func guarded(f func() (Output, error)) (out Output, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("the engine panicked (%T) at %s", r, firstFrame(debug.Stack()))
-		}
-	}()
-	return f()
-}
-
-// firstFrame finds the function that panicked in a stack trace.
-func firstFrame(stack []byte) string {
-	_, rest, found := strings.Cut(string(stack), "\npanic(")
-	if !found {
-		return runtime.Version()
-	}
-	for _, line := range strings.Split(rest, "\n")[2:] {
-		name, _, _ := strings.Cut(line, "(")
-		if !strings.HasPrefix(line, "\t") && !strings.HasPrefix(name, "runtime") && !strings.HasPrefix(name, "panic") {
-			return path.Base(name)
-		}
-	}
-	return runtime.Version()
 }
 
 // errIncludes is the end of includes that call each other.

@@ -4,11 +4,11 @@
 package templating
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -91,143 +91,61 @@ func mask(err error, in Input) error {
 // Masked returns a text without what values hold, in any of the forms that errors of templates do not show either.
 func Masked(text string, values map[string]any) string { return masked(text, Input{Values: values}) }
 
-// masked does so in a text.
+// masked does so in a text. What the template itself has is shown.
 func masked(text string, in Input) string {
-	m := newMasker(text, in.Source)
+	values := textsOf(nil, in.State)
 	for key, value := range in.Values {
 		if !openBindings[key] {
-			m.look(value)
+			values = textsOf(values, value)
 		}
 	}
-	m.look(in.State)
-	for _, form := range longestFirst(m.found) {
-		m.message = strings.ReplaceAll(m.message, form, "[masked]")
+	// The longest first: one may be part of another.
+	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b)) })
+	for _, value := range slices.Compact(values) {
+		for _, form := range formsOf(value) {
+			if strings.Contains(text, form) && !strings.Contains(in.Source, form) {
+				text = strings.ReplaceAll(text, form, "[masked]")
+			}
+		}
 	}
-	if m.isCut {
-		m.message += "…"
-	}
-	return beginning.Of(m.message, maxMessage)
+	return beginning.Of(text, maxMessage)
 }
 
-// masker collects the forms in which values of the inputs are in a message.
-type masker struct {
-	source, message string
-	// pieces of the message, so that most forms are ruled out by a look at both ends.
-	pieces map[string]bool
-	found  map[string]bool
-	// isCut says that the message is the beginning of a longer one, which may end within a form.
-	isCut bool
-}
-
-// pieceLength is the length of the pieces: that of the shortest form.
-const pieceLength = shortLength + 2
-
-func newMasker(message, source string) *masker {
-	m := &masker{source: source, message: message, pieces: map[string]bool{}, found: map[string]bool{}}
-	if len(message) > maxMessage {
-		m.message, m.isCut = strings.ToValidUTF8(message[:maxMessage], ""), true
-		message = m.message
-	}
-	for i := range max(0, len(message)-pieceLength+1) {
-		m.pieces[message[i:i+pieceLength]] = true
-	}
-	return m
-}
-
-func (m *masker) look(value any) {
+// textsOf adds the texts and numbers of a value: texts as a whole and each of their lines. Short numbers are everywhere.
+func textsOf(all []string, value any) []string {
 	switch t := value.(type) {
 	case string:
-		m.text(t)
+		all = append(all, t)
+		for line := range strings.SplitSeq(t, "\n") {
+			all = append(all, strings.TrimSuffix(line, "\r"))
+		}
 	case float64:
-		m.number(strconv.FormatFloat(t, 'f', -1, 64))
-		m.form(fmt.Sprint(t), secretLength)
+		all = longOnes(all, strconv.FormatFloat(t, 'f', -1, 64), fmt.Sprint(t))
 	case int64:
-		m.number(strconv.FormatInt(t, 10))
+		all = longOnes(all, strconv.FormatInt(t, 10))
 	case []any:
 		for _, item := range t {
-			m.look(item)
+			all = textsOf(all, item)
 		}
 	case map[string]any:
 		for _, item := range t {
-			m.look(item)
+			all = textsOf(all, item)
 		}
 	}
+	return all
 }
 
-// number looks for a number; short ones are everywhere.
-func (m *masker) number(text string) {
-	if len(text) >= secretLength {
-		m.encoded(text)
-	}
+func longOnes(all []string, numbers ...string) []string {
+	return append(all, slices.DeleteFunc(numbers, func(number string) bool { return len(number) < secretLength })...)
 }
 
-// text looks for a text as a whole and for each of its lines.
-func (m *masker) text(text string) {
-	lines := strings.Split(text, "\n")
-	if len(lines) > 1 {
-		m.encoded(text)
+// formsOf returns the forms in which messages repeat a text.
+func formsOf(text string) []string {
+	switch {
+	case len(text) >= secretLength:
+		return disguise.Forms(text)
+	case len(text) >= shortLength:
+		return []string{strconv.Quote(text), "`" + text + "`", "'" + text + "'"}
 	}
-	for _, line := range lines {
-		line = strings.TrimSuffix(line, "\r")
-		if len(line) >= secretLength {
-			m.encoded(line)
-			continue
-		}
-		quoted := strconv.Quote(line)
-		m.form(quoted[1:len(quoted)-1], secretLength)
-		for _, quote := range []string{`"`, "`", "'"} {
-			m.form(quote+line+quote, shortLength+2)
-		}
-	}
-}
-
-// encoded looks for what encodings make of a text.
-func (m *masker) encoded(text string) {
-	for _, form := range disguise.Forms(text) {
-		m.form(form, secretLength)
-	}
-}
-
-// form notes a form that the message has and the template itself has not.
-func (m *masker) form(form string, least int) {
-	if len(form) < least || !m.pieces[form[:pieceLength]] {
-		return
-	}
-	if m.isCut && !strings.Contains(m.source, form) {
-		m.cut(form)
-	}
-	if !m.pieces[form[len(form)-pieceLength:]] {
-		return
-	}
-	if strings.Contains(m.message, form) && !strings.Contains(m.source, form) {
-		m.found[form] = true
-	}
-}
-
-// cut takes the beginning of a form off the end of the message.
-func (m *masker) cut(form string) {
-	for at := max(0, len(m.message)-len(form)); ; at++ {
-		next := strings.Index(m.message[at:], form[:pieceLength])
-		if next < 0 {
-			return
-		}
-		if at += next; strings.HasPrefix(form, m.message[at:]) {
-			m.message = m.message[:at]
-			return
-		}
-	}
-}
-
-func longestFirst(texts map[string]bool) []string {
-	out := make([]string, 0, len(texts))
-	for text := range texts {
-		out = append(out, text)
-	}
-	sort.Slice(out, func(i, j int) bool {
-		if len(out[i]) != len(out[j]) {
-			return len(out[i]) > len(out[j])
-		}
-		return out[i] < out[j]
-	})
-	return out
+	return nil
 }

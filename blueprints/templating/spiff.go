@@ -15,7 +15,6 @@ import (
 	"github.com/mandelsoft/spiff/flow"
 	spiffyaml "github.com/mandelsoft/spiff/yaml"
 
-	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
@@ -25,7 +24,7 @@ type Spiff struct{}
 
 // Execute processes the template, which is YAML.
 func (Spiff) Execute(ctx context.Context, in Input) (Output, error) {
-	out, err := guarded(func() (Output, error) { return runSpiff(ctx, in) })
+	out, err := runSpiff(ctx, in)
 	if err != nil {
 		return Output{}, &Error{Executor: in.Name, File: in.File, Inputs: describeInputs(in.Values), Err: mask(err, in)}
 	}
@@ -74,10 +73,9 @@ func parseSpiff(in Input) (spiffyaml.Node, error) {
 	return template, nil
 }
 
-// spiffError shortens the library's report, which repeats itself for each expression that depends on a failed one.
+// spiffError leaves out of the library's report what it calls the template.
 func spiffError(err error) error {
-	message := strings.ReplaceAll(err.Error(), sourceName, "template")
-	return withCure(errors.New(beginning.Of(message, 4096)))
+	return withCure(errors.New(strings.ReplaceAll(err.Error(), sourceName, "template")))
 }
 
 func spiffOutput(result spiffyaml.Node) (Output, error) {

@@ -209,40 +209,44 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 			NoCrossNamespaceRefs: f.acl.NoCrossNamespaceRefs, RequireVerifiedSources: f.verifiedSources,
 		},
 	}
-	if err := installations.SetupWithManager(ctx, mgr, f.concurrent); err != nil {
-		return fmt.Errorf("set the installation controller up: %w", err)
-	}
 	executions := &execution.Reconciler{
 		Client: mgr.GetClient(), Shard: f.shard, Live: mgr.GetAPIReader(), Recorder: recorder, Metrics: metrics, Now: time.Now,
 		Backoff: f.backoff(),
 	}
-	if err := executions.SetupWithManager(ctx, mgr, f.concurrent); err != nil {
-		return fmt.Errorf("set the execution controller up: %w", err)
-	}
-	if err := f.deployItems(mgr, recorder).SetupWithManager(ctx, mgr, f.concurrent); err != nil {
-		return fmt.Errorf("set the pickup controller up: %w", err)
-	}
 	targets := &target.Reconciler{Client: mgr.GetClient(), Shard: f.shard, Backoff: f.backoff()}
-	if err := targets.SetupWithManager(ctx, mgr, f.concurrent); err != nil {
-		return fmt.Errorf("set the target controller up: %w", err)
-	}
 	health := &target.HealthReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Clusters: clusters, Shard: f.shard, Backoff: f.backoff(),
 		Jitter: kit.Jitter(f.jitter.Percentage), Now: time.Now,
 	}
-	if err := health.SetupWithManager(mgr); err != nil {
-		return fmt.Errorf("set the checks of targets up: %w", err)
-	}
 	syncs := &targetsync.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Clusters: clusters, Shard: f.shard, Backoff: f.backoff(), Now: time.Now,
 	}
-	if err := syncs.SetupWithManager(ctx, mgr, f.concurrent); err != nil {
-		return fmt.Errorf("set the controller of TargetSyncs up: %w", err)
+	controllers := []controllerOfKind{
+		{"installation controller", installations.SetupWithManager}, {"execution controller", executions.SetupWithManager},
+		{"pickup controller", f.deployItems(mgr, recorder).SetupWithManager}, {"target controller", targets.SetupWithManager},
+		{"checks of targets", func(_ context.Context, mgr ctrl.Manager, _ int) error { return health.SetupWithManager(mgr) }},
+		{"controller of TargetSyncs", syncs.SetupWithManager},
 	}
-	if err := f.setupManagement(mgr, recorder); err != nil {
-		return err
+	if f.management.enabled {
+		controllers = append(controllers, controllerOfKind{"controller of Environments", withoutContext(f.environments(mgr, recorder).SetupWithManager)},
+			controllerOfKind{"controller of DeployerRegistrations", withoutContext(f.registrations(mgr, recorder).SetupWithManager)})
+	}
+	for _, c := range controllers {
+		if err := c.setup(ctx, mgr, f.concurrent); err != nil {
+			return fmt.Errorf("set the %s up: %w", c.name, err)
+		}
 	}
 	return f.contexts.setup(mgr, &f.process)
+}
+
+// controllerOfKind is how a controller is registered with a manager.
+type controllerOfKind struct {
+	name  string
+	setup func(ctx context.Context, mgr ctrl.Manager, concurrency int) error
+}
+
+func withoutContext(setup func(ctrl.Manager, int) error) func(context.Context, ctrl.Manager, int) error {
+	return func(_ context.Context, mgr ctrl.Manager, concurrency int) error { return setup(mgr, concurrency) }
 }
 
 // deployItems fails jobs that no deployer begins.

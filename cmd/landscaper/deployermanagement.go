@@ -5,7 +5,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -65,20 +64,6 @@ func (m *managementFlags) restrict(options *ctrl.Options, allNamespaces bool) er
 		leases[m.namespace] = cache.Config{} // also those of agents that do not label theirs
 	}
 	options.Cache.ByObject[&coordinationv1.Lease{}] = cache.ByObject{Namespaces: leases}
-	return nil
-}
-
-// setupManagement registers the controllers of both kinds.
-func (f *controllerFlags) setupManagement(mgr ctrl.Manager, recorder record.EventRecorder) error {
-	if !f.management.enabled {
-		return nil
-	}
-	if err := f.environments(mgr, recorder).SetupWithManager(mgr, f.concurrent); err != nil {
-		return fmt.Errorf("set the controller of Environments up: %w", err)
-	}
-	if err := f.registrations(mgr, recorder).SetupWithManager(mgr, f.concurrent); err != nil {
-		return fmt.Errorf("set the controller of DeployerRegistrations up: %w", err)
-	}
 	return nil
 }
 

@@ -26,12 +26,6 @@ const exportKey = "config"
 // maxExports caps, in bytes, the texts of what all items of an Execution export. A DataObject takes less, and memory up to twenty times as much.
 const maxExports = 4 << 20
 
-// exportTexts are the texts that the items of an Execution export.
-type exportTexts struct {
-	foreign.Several
-	bytes int
-}
-
 // exporter collects the exports of DeployItems.
 type exporter struct {
 	client.Client
@@ -42,9 +36,9 @@ type exporter struct {
 func (e exporter) collect(ctx context.Context, s *scope) error {
 	exports := map[string]any{}
 	some := false
-	texts := exportTexts{}
+	bytes := 0
 	for name, item := range s.items {
-		value, err := e.read(ctx, item, &texts)
+		value, err := e.read(ctx, item, &bytes)
 		if err != nil {
 			return err
 		}
@@ -62,9 +56,9 @@ func (e exporter) collect(ctx context.Context, s *scope) error {
 	return e.write(ctx, s, v1alpha1.NewAnyJSON(raw))
 }
 
-// read returns the exports of one item, nil when it has none. The deployer writes them before it ends the job, so what is missing now
+// read returns the exports of one item, nil when it has none, and adds their size to bytes. The deployer writes them before it ends the job, so what is missing now
 // comes with the next job only.
-func (e exporter) read(ctx context.Context, item *v1alpha1.DeployItem, texts *exportTexts) (any, error) {
+func (e exporter) read(ctx context.Context, item *v1alpha1.DeployItem, bytes *int) (any, error) {
 	ref := item.Status.ExportReference
 	if ref == nil {
 		return nil, nil
@@ -79,12 +73,12 @@ func (e exporter) read(ctx context.Context, item *v1alpha1.DeployItem, texts *ex
 	} else if err != nil {
 		return nil, fmt.Errorf("read exports of deploy item %s from Secret %s: %w", item.Name, key, err)
 	}
-	if texts.bytes += len(secret.Data[exportKey]); texts.bytes > maxExports {
+	if *bytes += len(secret.Data[exportKey]); *bytes > maxExports {
 		return nil, kit.Stall(operation, "InvalidExport", "Secret %s: all deploy items together export more than %d bytes, which no DataObject holds; export less",
 			key, maxExports)
 	}
 	var value any
-	err := texts.Unmarshal(secret.Data[exportKey], &value)
+	err := foreign.Unmarshal(secret.Data[exportKey], &value)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

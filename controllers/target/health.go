@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -62,7 +63,8 @@ type HealthReconciler struct {
 
 	// metadata reads Secrets from the cache of metadata.
 	metadata client.Reader
-	visits   visits
+	// visits are what is known of the checks of each Target, by its name.
+	visits sync.Map
 }
 
 // SetupWithManager registers the controller. A Target is checked when its interval is over, when its spec or the Secret that it names changes,
@@ -72,7 +74,7 @@ func (r *HealthReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("target-health").
 		For(&v1alpha1.Target{}, builder.WithPredicates(checkChanged)).
-		WatchesMetadata(&corev1.Secret{}, r.secretEvents(), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.checkedBy), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		WithOptions(fairqueue.Options(checks, 0)).
 		Complete(r)
 }
@@ -92,11 +94,6 @@ var checkChanged = predicate.And(
 func isChecked(object client.Object) bool {
 	target, ok := object.(*v1alpha1.Target)
 	return ok && (target.Spec.HealthCheck != nil || !equality.Semantic.DeepEqual(target.Status, v1alpha1.TargetStatus{}))
-}
-
-// secretEvents returns the handler of the events of Secrets, which wakes the Targets that name one and are checked.
-func (r *HealthReconciler) secretEvents() handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(r.checkedBy)
 }
 
 // checkedBy returns the Targets that name a Secret and are checked.
@@ -119,22 +116,23 @@ func (r *HealthReconciler) checkedBy(ctx context.Context, secret client.Object) 
 func (r *HealthReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	target := &v1alpha1.Target{}
 	if err := r.Get(ctx, req.NamespacedName, target); err != nil {
-		r.leave(req)
+		r.forget(req)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !r.Shard.Has(target) || !target.DeletionTimestamp.IsZero() {
-		r.leave(req)
+		r.forget(req)
 		return ctrl.Result{}, nil
 	}
 	if !isCheckable(target) {
-		r.forget(req)
+		r.visits.Delete(req.NamespacedName)
 		return ended(ctx, r.Backoff, req, r.show(ctx, target, uncheckable(target))), nil
 	}
 	state, err := r.stateOf(ctx, target)
 	if err != nil {
 		return ended(ctx, r.Backoff, req, err), nil
 	}
-	visit := r.visits.of(req.NamespacedName, func() *visit { return r.firstVisit(target, state) })
+	known, _ := r.visits.LoadOrStore(req.NamespacedName, r.firstVisit(target, state))
+	visit := known.(*visit)
 	if found := visit.take(state); found != nil {
 		if err := r.show(ctx, target, found); err != nil {
 			visit.found = found
@@ -151,13 +149,11 @@ func (r *HealthReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	return r.Reconcile(ctx, req) // with the Target as it is now
 }
 
-func (r *HealthReconciler) leave(req ctrl.Request) {
-	r.forget(req)
+// forget drops what is known of a Target.
+func (r *HealthReconciler) forget(req ctrl.Request) {
+	r.visits.Delete(req.NamespacedName)
 	r.Backoff.Forget(req.NamespacedName)
 }
-
-// forget drops what is known of a Target.
-func (r *HealthReconciler) forget(req ctrl.Request) { r.visits.forget(req.NamespacedName, r.Now()) }
 
 // isCheckable reports whether a Target asks for a check that there is.
 func isCheckable(target *v1alpha1.Target) bool {

@@ -263,7 +263,7 @@ func TestChangesAreCheckedAtOnceButNotMoreOftenThanThat(t *testing.T) {
 func TestAProcessThatStartsSpreadsItsChecks(t *testing.T) {
 	w := newWard(t)
 	w.settle()
-	w.r.visits = visits{}
+	w.r.visits.Clear()
 	wait := w.after(time.Second)
 	assert.Greater(t, wait, time.Duration(0))
 	assert.LessOrEqual(t, wait, 5*time.Minute)
@@ -316,22 +316,4 @@ func TestAClusterWhoseAnswerPanicsIsAskedAgain(t *testing.T) {
 	w.clusters.answer = well
 	w.after(wait)
 	assert.True(t, conditions.IsReady(w.target()))
-}
-
-func TestATargetThatIsSwitchedOffAndOnRests(t *testing.T) {
-	w := newWard(t)
-	w.settle()
-	for range 3 {
-		w.change(func(target *v1alpha1.Target) { target.Spec.HealthCheck = nil })
-		w.settle()
-		w.change(func(target *v1alpha1.Target) {
-			target.Spec.HealthCheck = &v1alpha1.TargetHealthCheck{Interval: metav1.Duration{Duration: 5 * time.Minute}}
-		})
-		assert.Equal(t, restTime, w.settle())
-	}
-	assert.Equal(t, 1, w.clusters.count())
-	w.after(restTime)
-	assert.Equal(t, 2, w.clusters.count())
-	w.r.visits.forget(w.key.NamespacedName, w.now.Add(restTime))
-	assert.Empty(t, w.r.visits.left, "what has rested is not kept")
 }

@@ -4,8 +4,6 @@
 package target
 
 import (
-	"maps"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -77,41 +75,4 @@ func (v *visit) begin(now time.Time, present state) (wait time.Duration, begins 
 	}
 	v.state, v.began = present, now
 	return 0, true
-}
-
-// visits are those of all Targets that are checked. The zero value is empty. It is safe for concurrent use.
-type visits struct {
-	mu    sync.Mutex
-	known map[types.NamespacedName]*visit
-	// left is when the last check of Targets began that were forgotten, for restTime: they may come back.
-	left map[types.NamespacedName]time.Time
-}
-
-// of returns the visit of a Target; first makes one that is not known.
-func (v *visits) of(key types.NamespacedName, first func() *visit) *visit {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.known[key] == nil {
-		if v.known == nil {
-			v.known = map[types.NamespacedName]*visit{}
-		}
-		fresh := first()
-		fresh.began = v.left[key]
-		v.known[key] = fresh
-	}
-	return v.known[key]
-}
-
-// forget drops a visit. A Target that comes back has the rest of one that stayed.
-func (v *visits) forget(key types.NamespacedName, now time.Time) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if visit := v.known[key]; visit != nil {
-		if v.left == nil {
-			v.left = map[types.NamespacedName]time.Time{}
-		}
-		v.left[key] = visit.began
-	}
-	delete(v.known, key)
-	maps.DeleteFunc(v.left, func(_ types.NamespacedName, began time.Time) bool { return now.Sub(began) >= restTime })
 }

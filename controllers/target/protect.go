@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -32,6 +34,21 @@ func (p *protector) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 		return ctrl.Result{}, nil
 	}
 	return ended(ctx, p.Backoff, req, p.settle(ctx, object)), nil
+}
+
+// holders wakes the objects that name a Secret or ConfigMap.
+func (p *protector) holders(content contentKind) handler.MapFunc {
+	return func(ctx context.Context, object client.Object) []reconcile.Request {
+		found, err := naming(ctx, p, p.kind, content, object)
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "cannot find who names an object", "object", client.ObjectKeyFromObject(object))
+		}
+		var names []string
+		for _, holder := range found {
+			names = append(names, holder.GetName())
+		}
+		return requests(object.GetNamespace(), names)
+	}
 }
 
 // ended turns the error of a reconciliation into back-off.

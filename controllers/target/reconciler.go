@@ -46,13 +46,13 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		blder := ctrl.NewControllerManagedBy(mgr).
 			Named(kind.controller).
 			For(kind.make(), builder.WithPredicates(kit.BeyondStatus)).
-			Watches(&v1alpha1.DeployItem{}, handler.EnqueueRequestsFromMapFunc(r.usedBy(kind)), builder.WithPredicates(kit.BeyondMetadata)).
+			Watches(&v1alpha1.DeployItem{}, handler.EnqueueRequestsFromMapFunc(waking(kind.namesOf)), builder.WithPredicates(kit.BeyondMetadata)).
 			WithOptions(options)
 		if kind.importsOf != nil {
-			blder = blder.Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(r.importedBy(kind)), builder.WithPredicates(kit.BeyondStatus))
+			blder = blder.Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(waking(kind.importsOf)), builder.WithPredicates(kit.BeyondStatus))
 		}
 		for _, content := range contents {
-			blder = blder.WatchesMetadata(content.make(), p.eventsOf(content), builder.WithPredicates(onlyUnprotected))
+			blder = blder.WatchesMetadata(content.make(), handler.EnqueueRequestsFromMapFunc(p.holders(content)), builder.WithPredicates(onlyUnprotected))
 		}
 		if err := blder.Complete(p); err != nil {
 			return fmt.Errorf("set up %s: %w", kind.controller, err)
@@ -62,8 +62,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		err := ctrl.NewControllerManagedBy(mgr).
 			Named(kind.controller).
 			For(kind.make(), builder.OnlyMetadata, builder.WithPredicates(onlyProtected)).
-			Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(r.namedBy(kind)), builder.WithPredicates(kit.BeyondStatus, notNew)).
-			Watches(&v1alpha1.Context{}, handler.EnqueueRequestsFromMapFunc(r.namedBy(kind)), builder.WithPredicates(notNew)).
+			Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(waking(kind.namesIn)), builder.WithPredicates(kit.BeyondStatus, notNew)).
+			Watches(&v1alpha1.Context{}, handler.EnqueueRequestsFromMapFunc(waking(kind.namesIn)), builder.WithPredicates(notNew)).
 			WithOptions(options).
 			Complete(&releaser{Reconciler: r, kind: kind})
 		if err != nil {
@@ -75,8 +75,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 
 // users are the kinds that DeployItems name.
 var users = []userKind{
-	{"target", targetIndex, targetsOf, func() client.Object { return &v1alpha1.Target{} }, targetImportsOf},
-	{"context-protection", contextIndex, contextOf, func() client.Object { return &v1alpha1.Context{} }, nil},
+	{"target", targetIndex, targetsOf, func() client.Object { return &v1alpha1.Target{} },
+		func() client.ObjectList { return &v1alpha1.TargetList{} }, targetImportsOf},
+	{"context-protection", contextIndex, contextOf, func() client.Object { return &v1alpha1.Context{} },
+		func() client.ObjectList { return &v1alpha1.ContextList{} }, nil},
 }
 
 // contents are the kinds that Targets and Contexts name.

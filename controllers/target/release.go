@@ -72,12 +72,10 @@ func (r *releaser) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 }
 
 // content reads the metadata of a Secret or ConfigMap.
-func (k contentKind) content(
-	ctx context.Context, reader client.Reader, key client.ObjectKey, options ...client.GetOption,
-) (*metav1.PartialObjectMetadata, error) {
+func (k contentKind) content(ctx context.Context, reader client.Reader, key client.ObjectKey) (*metav1.PartialObjectMetadata, error) {
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(k.name))
-	return object, reader.Get(ctx, key, object, options...)
+	return object, reader.Get(ctx, key, object)
 }
 
 // held reports whether a Target or Context names an object and is protected, or about to be: that is done after the object.
@@ -104,18 +102,9 @@ func (r *releaser) holds(ctx context.Context, kind userKind, holder client.Objec
 }
 
 // naming returns the objects of a kind that name a Secret or ConfigMap. They are shared with the cache and must not be changed.
-func naming(
-	ctx context.Context, c client.Reader, kind userKind, content contentKind, object client.Object, options ...client.ListOption,
-) ([]client.Object, error) {
-	list := newList(kind)
+func naming(ctx context.Context, c client.Reader, kind userKind, content contentKind, object client.Object) ([]client.Object, error) {
+	list := kind.list()
 	key := client.MatchingFields{contentIndex: content.name + "/" + object.GetName()}
-	err := c.List(ctx, list, append(options, client.InNamespace(object.GetNamespace()), key, client.UnsafeDisableDeepCopy)...)
+	err := c.List(ctx, list, client.InNamespace(object.GetNamespace()), key, client.UnsafeDisableDeepCopy)
 	return kit.ItemsOf(list), err
-}
-
-func newList(kind userKind) client.ObjectList {
-	if _, ok := kind.make().(*v1alpha1.Target); ok {
-		return &v1alpha1.TargetList{}
-	}
-	return &v1alpha1.ContextList{}
 }

@@ -4,11 +4,13 @@
 package target
 
 import (
+	"context"
 	"maps"
 	"regexp"
 	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -31,6 +33,7 @@ type userKind struct {
 	index   string
 	namesOf client.IndexerFunc
 	make    func() client.Object
+	list    func() client.ObjectList
 	// importsOf is what an Installation names; nil where Installations name nothing of the kind.
 	importsOf client.IndexerFunc
 }
@@ -52,6 +55,13 @@ func targetImportsOf(obj client.Object) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(names))
+}
+
+// waking wakes what an object names in its namespace; of an update also what it named before.
+func waking(names client.IndexerFunc) handler.MapFunc {
+	return func(_ context.Context, obj client.Object) []reconcile.Request {
+		return requests(obj.GetNamespace(), names(obj))
+	}
 }
 
 func requests(namespace string, names []string) []reconcile.Request {

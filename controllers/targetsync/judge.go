@@ -102,7 +102,7 @@ func patternOf(spec *v1alpha1.TargetSyncSpec) (*regexp.Regexp, error) {
 	if expression == all {
 		expression = ""
 	}
-	if err := new(foreign.Patterns).Check(expression); err != nil {
+	if err := foreign.CheckPattern(expression); err != nil {
 		return nil, kit.Stall(operation, reasonSpec, "%s %w, or use * for all names", field, err)
 	}
 	return regexp.MustCompile(expression), nil

@@ -212,7 +212,7 @@ func (u *unfolding) text(text string, folds int) any {
 	}
 	var inner any
 	// Many texts of a few bytes could each stand for as much as one document may: none may stand for much more than it has bytes.
-	err := foreign.Limits{Values: len(text), Bytes: 2 * len(text)}.Unmarshal([]byte(text), &inner)
+	err := foreign.Limit(8*len(text)).Unmarshal([]byte(text), &inner)
 	u.refused = u.refused || errors.Is(err, foreign.ErrTooMuch)
 	if err == nil {
 		switch inner.(type) {

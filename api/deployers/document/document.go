@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -45,31 +44,31 @@ func Write(document any) (*runtime.RawExtension, error) {
 }
 
 // Decode reads one JSON document with case-sensitive keys; unknown keys are ignored. Errors name the field and what to correct. They show
-// no value, except the beginning of one that is not the duration it should be. The field is looked for when an error is first shown: that may take
-// a second, and many only need to know that there is an error. The document must not change before.
+// no value, except the beginning of one that is not the duration it should be.
 func Decode(raw []byte, into any) error {
 	err := kjson.UnmarshalCaseSensitivePreserveInts(raw, into)
 	if err == nil {
 		return nil
 	}
-	shape := reflect.TypeOf(into)
-	return &undecoded{text: sync.OnceValue(func() string { return explain(raw, shape, err) })}
-}
-
-// undecoded is the error about a document that could not be decoded.
-type undecoded struct{ text func() string }
-
-func (u *undecoded) Error() string { return u.text() }
-
-// explain returns what to correct in a document that cannot be decoded into a pointer of a type.
-func explain(raw []byte, pointer reflect.Type, err error) string {
 	var tree any
 	if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(raw, &tree)); ok {
-		return fmt.Sprintf("the document is not JSON: problem at byte %d", syntax.Offset)
+		return fmt.Errorf("the document is not JSON: problem at byte %d", syntax.Offset)
 	}
-	field := cmp.Or(fieldIn(tree, pointer.Elem()), "the document")
+	field := "the document"
+	if misfit := First(reflect.TypeOf(into).Elem(), tree); misfit != nil {
+		field, err = cmp.Or(beginning.Of(misfit.Path, longestCause), field), takes(misfit.Type, misfit.Value)
+	}
 	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Sprintf("%s: is a JSON %s, which the field cannot hold; correct the type of the value", field, mismatch.Value)
+		return fmt.Errorf("%s: is a JSON %s, which the field cannot hold; correct the type of the value", field, mismatch.Value)
 	}
-	return fmt.Sprintf("%s: %s", field, beginning.Of(err.Error(), longestCause))
+	return fmt.Errorf("%s: %s", field, beginning.Of(err.Error(), longestCause))
 }
+
+const (
+	// longestValue is how many bytes of a value errors show, longestCause how many of a path, and of what a type says about its value.
+	longestValue = 60
+	longestCause = 300
+)
+
+// Brief returns the beginning of a value for messages.
+func Brief[T ~string](value T) string { return beginning.Of(value, longestValue) }

@@ -19,7 +19,6 @@ func validatePostRenderers(renderers []v1alpha1.PostRenderer) []error {
 	if len(renderers) > v1alpha1.MaxPostRenderers {
 		return []error{fmt.Errorf("postRenderers: has %d entries, more than %d; put several patches into one", len(renderers), v1alpha1.MaxPostRenderers)}
 	}
-	var patterns foreign.Patterns
 	var errs []error
 	for i, renderer := range renderers {
 		at := fmt.Sprintf("postRenderers[%d].kustomize", i)
@@ -27,18 +26,18 @@ func validatePostRenderers(renderers []v1alpha1.PostRenderer) []error {
 			errs = append(errs, fmt.Errorf("%s: is missing; set patches or images there", at))
 			continue
 		}
-		errs = append(errs, validateKustomize(at, renderer.Kustomize, &patterns)...)
+		errs = append(errs, validateKustomize(at, renderer.Kustomize)...)
 	}
 	return errs
 }
 
-func validateKustomize(at string, kustomize *v1alpha1.Kustomize, patterns *foreign.Patterns) []error {
+func validateKustomize(at string, kustomize *v1alpha1.Kustomize) []error {
 	if most := max(len(kustomize.Patches), len(kustomize.Images)); most > v1alpha1.MaxKustomizations {
 		return []error{fmt.Errorf("%s: has %d patches or images, more than %d; put some into another post renderer", at, most, v1alpha1.MaxKustomizations)}
 	}
 	var errs []error
 	for i, patch := range kustomize.Patches {
-		errs = append(errs, validatePatch(fmt.Sprintf("%s.patches[%d]", at, i), patch, patterns)...)
+		errs = append(errs, validatePatch(fmt.Sprintf("%s.patches[%d]", at, i), patch)...)
 	}
 	for i, image := range kustomize.Images {
 		errs = append(errs, require(fmt.Sprintf("%s.images[%d].name", at, i), image.Name))
@@ -46,7 +45,7 @@ func validateKustomize(at string, kustomize *v1alpha1.Kustomize, patterns *forei
 	return errs
 }
 
-func validatePatch(at string, patch v1alpha1.Patch, patterns *foreign.Patterns) []error {
+func validatePatch(at string, patch v1alpha1.Patch) []error {
 	if strings.TrimSpace(patch.Patch) == "" {
 		return []error{fmt.Errorf("%s.patch: is empty, set it", at)}
 	}
@@ -62,10 +61,10 @@ func validatePatch(at string, patch v1alpha1.Patch, patterns *foreign.Patterns) 
 		}
 		return nil
 	}
-	return append(validateTarget(at+".target", patch.Target, patterns), validateSelectors(at+".target", patch.Target)...)
+	return append(validateTarget(at+".target", patch.Target), validateSelectors(at+".target", patch.Target)...)
 }
 
-func validateTarget(at string, target *v1alpha1.PatchTarget, patterns *foreign.Patterns) []error {
+func validateTarget(at string, target *v1alpha1.PatchTarget) []error {
 	var errs []error
 	for _, field := range []struct{ name, pattern string }{
 		{"group", target.Group},
@@ -74,7 +73,7 @@ func validateTarget(at string, target *v1alpha1.PatchTarget, patterns *foreign.P
 		{"name", target.Name},
 		{"namespace", target.Namespace},
 	} {
-		if err := patterns.Check(field.pattern); err != nil {
+		if err := foreign.CheckPattern(field.pattern); err != nil {
 			errs = append(errs, fmt.Errorf("%s.%s: %q %w", at, field.name, document.Brief(field.pattern), err))
 		}
 	}

@@ -43,13 +43,12 @@ func ValidateDriftDetection(path string, detection *DriftDetection) []error {
 	if len(detection.Ignore) > maxIgnored {
 		return append(errs, fmt.Errorf("%s.ignore: has %d entries, more than %d; put paths of the same objects into one entry", path, len(detection.Ignore), maxIgnored))
 	}
-	var patterns foreign.Patterns
 	return append(errs, bounded.In(len(detection.Ignore), func(i int) []error {
-		return validateIgnoreRule(fmt.Sprintf("%s.ignore[%d]", path, i), &detection.Ignore[i], &patterns)
+		return validateIgnoreRule(fmt.Sprintf("%s.ignore[%d]", path, i), &detection.Ignore[i])
 	})...)
 }
 
-func validateIgnoreRule(path string, rule *IgnoreRule, patterns *foreign.Patterns) []error {
+func validateIgnoreRule(path string, rule *IgnoreRule) []error {
 	if len(rule.Paths) == 0 {
 		return []error{fmt.Errorf("%s.paths: is empty, name at least one field such as /spec/replicas", path)}
 	}
@@ -65,7 +64,7 @@ func validateIgnoreRule(path string, rule *IgnoreRule, patterns *foreign.Pattern
 	if rule.Target == nil {
 		return errs
 	}
-	return append(errs, rule.Target.validate(path+".target", patterns)...)
+	return append(errs, rule.Target.validate(path+".target")...)
 }
 
 // namedPattern is a regular expression with the field that it is in.
@@ -75,11 +74,11 @@ func (s *ObjectSelector) patterns() [5]namedPattern {
 	return [5]namedPattern{{"group", s.Group}, {"version", s.Version}, {"kind", s.Kind}, {"namespace", s.Namespace}, {"name", s.Name}}
 }
 
-// validate checks a selector, its regular expressions together with those that were seen before.
-func (s *ObjectSelector) validate(path string, seen *foreign.Patterns) []error {
+// validate checks a selector.
+func (s *ObjectSelector) validate(path string) []error {
 	var errs []error
 	for _, pattern := range s.patterns() {
-		if err := seen.CheckWhole(pattern.text); err != nil {
+		if err := foreign.CheckWholePattern(pattern.text); err != nil {
 			errs = append(errs, fmt.Errorf("%s.%s: %q %w", path, pattern.field, document.Brief(pattern.text), err))
 		}
 	}
@@ -99,7 +98,7 @@ func (s *ObjectSelector) Compile(path string) (Selects, error) {
 	if s == nil {
 		return func(schema.GroupVersionKind, metav1.Object) bool { return true }, nil
 	}
-	if errs := s.validate(path, &foreign.Patterns{}); len(errs) > 0 {
+	if errs := s.validate(path); len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
 	var patterns [5]*regexp.Regexp

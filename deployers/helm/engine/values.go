@@ -96,14 +96,13 @@ func AffordValues(bytes int) error {
 
 // files are the YAML files of one merge.
 type files struct {
-	read    foreign.Several
 	entries int
 }
 
 // merge merges a YAML file with values over others.
 func (f *files) merge(under map[string]any, content []byte) (map[string]any, error) {
 	var values map[string]any
-	if err := f.read.Unmarshal(content, &values); errors.Is(err, foreign.ErrTooMuch) {
+	if err := foreign.Unmarshal(content, &values); errors.Is(err, foreign.ErrTooMuch) {
 		return nil, errors.New(foreign.Problem(err))
 	} else if err != nil {
 		return nil, errors.New("is not a YAML file with keys and values; correct it, or set targetPath")

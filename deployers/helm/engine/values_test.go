@@ -93,7 +93,7 @@ func TestMergeValuesRefusesWithoutShowing(t *testing.T) {
 	}{
 		"no YAML":       {ValuesSource{Content: []byte("secret: [")}, "is not a YAML file with keys and values"},
 		"no map":        {ValuesSource{Content: []byte("secret")}, "is not a YAML file with keys and values"},
-		"bomb":          {ValuesSource{Content: []byte(bombOf("secret"))}, "has more than 250000 values"},
+		"bomb":          {ValuesSource{Content: []byte(bombOf("secret"))}, "counting those behind aliases"},
 		"bad path":      {ValuesSource{Path: "a[", Content: []byte("secret")}, "cannot be set at its targetPath"},
 		"bad value":     {ValuesSource{Path: "a", Content: []byte("1,secret")}, "cannot be set at its targetPath"},
 		"long list":     {ValuesSource{Path: "a[65000][65000]", Content: []byte("secret")}, "lists of more than"},
@@ -125,14 +125,14 @@ func TestMergeValuesCountsTheEntriesOfAllFiles(t *testing.T) {
 	require.EqualError(t, err, "third: all files with values together have more than 250000 entries; leave out what is not needed")
 }
 
-func TestMergeValuesCountsTheAliasesOfAllFiles(t *testing.T) {
+func TestMergeValuesCountsWhatAliasesOfAllFilesStandFor(t *testing.T) {
 	source := ValuesSource{Name: "file", Content: []byte("a: &a [" + strings.Repeat("1,", 300) + "1]\nb: [" + strings.Repeat("*a,", 60) + "*a]\n")}
 
 	_, err := MergeValues([]ValuesSource{source, source}, nil)
 	require.NoError(t, err)
 
 	_, err = MergeValues(slices.Repeat([]ValuesSource{source}, 20), nil)
-	require.EqualError(t, err, "file: brings all that is read here above 250000 values or 16777216 bytes, counting those behind aliases; write out less")
+	require.EqualError(t, err, "file: all files with values together have more than 250000 entries; leave out what is not needed")
 }
 
 // bombOf is YAML that stands for far more than it is.

@@ -118,7 +118,7 @@ func (r *reading) valueOf(ctx context.Context, object *v1alpha1.DataObject, cont
 	if err != nil {
 		return nil, err
 	}
-	return readEntries(entries, ref.Key, at.kind, key, &contents.read)
+	return readEntries(entries, ref.Key, at.kind, key)
 }
 
 // sourceOf names the object, and the key, that a data import comes from.
@@ -130,17 +130,17 @@ func (r *reading) sourceOf(definition *v1alpha1.DataImport) string {
 }
 
 // readEntries reads one entry, or all as one object, as YAML. Errors never show the content.
-func readEntries(entries map[string][]byte, entry, kind string, key client.ObjectKey, read *foreign.Several) (any, error) {
+func readEntries(entries map[string][]byte, entry, kind string, key client.ObjectKey) (any, error) {
 	if entry != "" {
 		content, ok := entries[entry]
 		if !ok {
 			return nil, fmt.Errorf("%s %s has no key %q; add it or change the reference", kind, key, entry)
 		}
-		return readYAML(content, kind, key, entry, read)
+		return readYAML(content, kind, key, entry)
 	}
 	all := map[string]any{}
 	for name, content := range entries {
-		value, err := readYAML(content, kind, key, name, read)
+		value, err := readYAML(content, kind, key, name)
 		if err != nil {
 			return nil, err
 		}
@@ -149,9 +149,9 @@ func readEntries(entries map[string][]byte, entry, kind string, key client.Objec
 	return all, nil
 }
 
-func readYAML(content []byte, kind string, key client.ObjectKey, entry string, read *foreign.Several) (any, error) {
+func readYAML(content []byte, kind string, key client.ObjectKey, entry string) (any, error) {
 	var value any
-	err := read.Unmarshal(content, &value)
+	err := foreign.Unmarshal(content, &value)
 	if _, ok := errors.AsType[*foreign.Error](err); err != nil && !ok {
 		return nil, fmt.Errorf("%s %s: key %q: %w", kind, key, entry, err) // the job has ended
 	}

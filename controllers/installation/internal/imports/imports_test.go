@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture/cluster"
@@ -34,13 +33,13 @@ func TestReadEntries(t *testing.T) {
 	entries := map[string][]byte{"aliases": []byte("a: &a 1\nb: *a"), "bomb": []byte(laughs), "broken": []byte("hidden: [")}
 	for name, c := range map[string]struct{ entry, says string }{
 		"aliases":     {"aliases", ""},
-		"bomb":        {"bomb", `Secret ns/there: key "bomb" has more than 250000 values`},
+		"bomb":        {"bomb", `Secret ns/there: key "bomb" has more than 16777216 bytes, counting those behind aliases`},
 		"broken":      {"broken", `Secret ns/there: key "broken" is not YAML; correct its content`},
 		"missing":     {"missing", `Secret ns/there has no key "missing"; add it`},
 		"all of them": {"", "correct its content"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			value, err := readEntries(entries, c.entry, "Secret", key, &foreign.Several{})
+			value, err := readEntries(entries, c.entry, "Secret", key)
 			if c.says == "" {
 				require.NoError(t, err)
 				assert.Equal(t, map[string]any{"a": int64(1), "b": int64(1)}, value)

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/data"
 )
@@ -43,7 +42,6 @@ type live struct {
 	users map[place][]int
 	// found has by position what is read and not taken yet.
 	found map[int]imported
-	read  foreign.Several
 	held  *data.Allowance
 }
 
@@ -93,7 +91,7 @@ func (l *live) load(ctx context.Context, i int, at place) {
 	}
 	for _, user := range l.users[at] {
 		_, entry, _ := placeOf(&l.definitions[user])
-		value, err := readEntries(entries, entry, at.kind, key, &l.read)
+		value, err := readEntries(entries, entry, at.kind, key)
 		if err == nil {
 			err = l.held.Hold(value)
 		}

@@ -47,9 +47,8 @@ func appendFlat(flat []*unstructured.Unstructured, fields map[string]any) []*uns
 
 func appendObjects(objects []map[string]any, file, content string) ([]map[string]any, error) {
 	documents := releaseutil.SplitManifests(content)
-	var read foreign.Several
 	for _, key := range slices.SortedFunc(maps.Keys(documents), compareManifestKeys) {
-		object, err := parseObject(&read, documents[key])
+		object, err := parseObject(documents[key])
 		if err != nil {
 			return nil, fmt.Errorf("file %s of the chart renders to something that is not an object: %w", file, err)
 		}
@@ -60,8 +59,8 @@ func appendObjects(objects []map[string]any, file, content string) ([]map[string
 	return objects, nil
 }
 
-func parseObject(read *foreign.Several, document string) (object map[string]any, err error) {
-	raw, err := read.ToJSON([]byte(document))
+func parseObject(document string) (object map[string]any, err error) {
+	raw, err := foreign.ToJSON([]byte(document))
 	if err != nil {
 		return nil, err
 	}

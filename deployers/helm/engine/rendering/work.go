@@ -292,7 +292,7 @@ var errTooManyObjects = fmt.Errorf("%w: it makes more than %d objects; split it"
 
 // fewObjects refuses manifests of too many documents, and those whose aliases stand for too much. The objects of Lists are counted where they are built.
 func fewObjects(manifests []string) error {
-	objects, all := 0, foreign.Several{}
+	objects := 0
 	for _, manifest := range manifests {
 		for document := range strings.SplitSeq(manifest, "\n---") {
 			if strings.TrimSpace(document) == "" {
@@ -301,7 +301,7 @@ func fewObjects(manifests []string) error {
 			if objects++; objects > records.MaxObjects {
 				return errTooManyObjects
 			}
-			if err := all.Afford([]byte(document)); errors.Is(err, foreign.ErrTooMuch) {
+			if err := foreign.Afford([]byte(document)); errors.Is(err, foreign.ErrTooMuch) {
 				return fmt.Errorf("%w: an object of the chart %w; resolve its aliases", ErrUnaffordable, err)
 			}
 		}
