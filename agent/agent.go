@@ -1,6 +1,9 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package agent joins a fenced cluster to a landscaper cluster: it connects outwards only, keeps the Environment that describes the cluster, gives
+// the deployers of the cluster their access, and runs the helm deployer that installs them. Credentials of the cluster stay in it.
+// It promises nothing to others.
 package agent
 
 import (
@@ -10,10 +13,12 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,9 +30,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-
-	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -278,4 +284,114 @@ func (a *Agent) managerOptions() ctrl.Options {
 		},
 		Controller: config.Controller{RecoverPanic: &isTrue, CacheSyncTimeout: patience},
 	}
+}
+
+// nudge queues one request when a controller starts, because nothing that exists may ask for it, and whenever it is asked to.
+type nudge chan event.GenericEvent
+
+func newNudge() nudge {
+	n := make(nudge, 1)
+	n.again()
+	return n
+}
+
+// again queues the request, once the controller has started.
+func (n nudge) again() {
+	select {
+	case n <- event.GenericEvent{Object: &corev1.Secret{}}: // the request is the same for each
+	default:
+	}
+}
+
+// source is for the controller.
+func (n nudge) source(request ctrl.Request) source.Source {
+	return source.Channel(n, handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []ctrl.Request { return []ctrl.Request{request} }))
+}
+
+// trouble is what keeps a part of the agent from its work. It is shown while the agent is not ready, and told by an event once for each reason. It is
+// safe for concurrent use.
+type trouble struct {
+	say func(eventType, reason, message string)
+
+	mu sync.Mutex
+	// text is the problem; empty is none. told is the reason of the event about it.
+	text, told string
+}
+
+// problem is what is wrong; empty is nothing.
+func (t *trouble) problem() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.text
+}
+
+// show notes a problem without an event: it may be over at the next try.
+func (t *trouble) show(text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = text
+}
+
+// tell says a problem.
+func (t *trouble) tell(reason, text string) {
+	t.mu.Lock()
+	isNew := t.told != reason
+	t.text, t.told = text, reason
+	t.mu.Unlock()
+	if isNew {
+		t.say(corev1.EventTypeWarning, reason, text)
+	}
+}
+
+// over ends the problem.
+func (t *trouble) over() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text, t.told = "", ""
+}
+
+// met shows an error, and tells one that only a person can end. Where it is of rights or a quota, refused says by which reason, and what to do.
+func (t *trouble) met(err error, refused refusedBy) {
+	text := err.Error()
+	if apierrors.IsForbidden(err) {
+		text += "; " + refused.cure
+	}
+	if isRefused(err) {
+		t.tell(refused.reason, text)
+		return
+	}
+	t.show(text)
+}
+
+// refusedBy is what to say where one of the clusters refuses something to the agent.
+type refusedBy struct{ reason, cure string }
+
+// The two clusters.
+var (
+	byLandscaper = refusedBy{"AgentRefused", "apply flux/agent-access for this Environment on the landscaper cluster, which gives the agent its rights"}
+	byHost       = refusedBy{"HostAccessRefused", "let the quota, policy or right that the message names allow it; the rights of the agent in its own cluster are in flux/agent"}
+)
+
+// ofHost is an error of the own cluster.
+type ofHost struct{ error }
+
+// Unwrap returns the error.
+func (e *ofHost) Unwrap() error { return e.error }
+
+// refuser returns whose error it is.
+func refuser(err error) refusedBy {
+	if _, is := errors.AsType[*ofHost](err); is {
+		return byHost
+	}
+	return byLandscaper
+}
+
+// isRefused reports whether an API server refused a request and will refuse it again: not for what has changed or is gone, nor for what there is too much of.
+func isRefused(err error) bool {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
+		return false
+	}
+	code := answer.Status().Code
+	return code >= http.StatusBadRequest && code < http.StatusTooManyRequests
 }

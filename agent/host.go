@@ -4,10 +4,13 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +20,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	certutil "k8s.io/client-go/util/cert"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -231,4 +239,134 @@ func ignoreExisting(err error) error {
 		return nil
 	}
 	return err
+}
+
+// Annotations of the Secret with the access: times as RFC 3339, and the UID of the ServiceAccount, with which its tokens end.
+const (
+	renewAnnotation   = "landscaper.gardener.cloud/token-renew-at"
+	expiresAnnotation = "landscaper.gardener.cloud/token-expires-at"
+	accountAnnotation = "landscaper.gardener.cloud/token-account-uid"
+)
+
+const (
+	accessKey = "kubeconfig"
+	// tokenLifetime is asked for; API servers may answer with another one.
+	tokenLifetime = 12 * time.Hour
+)
+
+// ensureAccess keeps the Secret with the kubeconfig of the deployers, and returns how long its token need not be renewed.
+func (h *host) ensureAccess(ctx context.Context, account string) (time.Duration, error) {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: h.config.Namespace, Name: h.config.accessName()}}
+	key := client.ObjectKeyFromObject(secret)
+	err := h.live.Get(ctx, key, secret)
+	isNew := apierrors.IsNotFound(err)
+	if err != nil && !isNew {
+		return 0, fmt.Errorf("read Secret %s: %w", key, err)
+	}
+	namespaces := strings.Join(h.config.TargetNamespaces, ",")
+	token, left := h.keptToken(secret, account)
+	if left > 0 && secret.Annotations[v1alpha1.TargetNamespacesAnnotation] == namespaces {
+		return left, nil
+	}
+	if left <= 0 {
+		issued, err := h.token(ctx)
+		if err != nil {
+			return 0, err
+		}
+		renew := h.now().Add(issued.ExpirationTimestamp.Sub(h.now()) * 2 / 3).Truncate(time.Second)
+		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, renewAnnotation, renew.UTC().Format(time.RFC3339))
+		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, expiresAnnotation, issued.ExpirationTimestamp.UTC().Format(time.RFC3339))
+		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, accountAnnotation, account)
+		token, left = issued.Token, renew.Sub(h.now())
+	}
+	metav1.SetMetaDataAnnotation(&secret.ObjectMeta, v1alpha1.TargetNamespacesAnnotation, namespaces)
+	kubeconfig, err := accessKubeconfig(h.server.get(), token)
+	if err != nil {
+		return 0, err
+	}
+	secret.Data = map[string][]byte{accessKey: kubeconfig}
+	write := func(secret *corev1.Secret) error { return h.client.Update(ctx, secret) }
+	if isNew {
+		write = func(secret *corev1.Secret) error { return h.client.Create(ctx, secret) }
+	}
+	if err := write(secret); err != nil {
+		return 0, fmt.Errorf("write Secret %s: %w", key, err)
+	}
+	return max(left, time.Second), nil
+}
+
+// keptToken returns the token of a Secret and how long it need not be renewed; 0 where the Secret is not what the agent would write.
+func (h *host) keptToken(secret *corev1.Secret, account string) (string, time.Duration) {
+	renew, err := time.Parse(time.RFC3339, secret.Annotations[renewAnnotation])
+	if err != nil || secret.Annotations[accountAnnotation] != account {
+		return "", 0
+	}
+	config, err := clientcmd.Load(secret.Data[accessKey])
+	if err != nil || config.AuthInfos[accessUser] == nil {
+		return "", 0
+	}
+	token := config.AuthInfos[accessUser].Token
+	wanted, err := accessKubeconfig(h.server.get(), token)
+	if err != nil || token == "" || string(wanted) != string(secret.Data[accessKey]) {
+		return "", 0
+	}
+	return token, renew.Sub(h.now())
+}
+
+const accessUser = "deployer"
+
+// accessKubeconfig is a kubeconfig of the own cluster with a token.
+func accessKubeconfig(server *rest.Config, token string) ([]byte, error) {
+	const name = "host"
+	config := clientcmdapi.NewConfig()
+	config.Clusters[name] = &clientcmdapi.Cluster{
+		Server: server.Host, CertificateAuthorityData: server.CAData, InsecureSkipTLSVerify: server.Insecure, TLSServerName: server.ServerName,
+	}
+	config.AuthInfos[accessUser] = &clientcmdapi.AuthInfo{Token: token}
+	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: accessUser, Namespace: ""}
+	config.CurrentContext = name
+	written, err := clientcmd.Write(*config)
+	if err != nil {
+		return nil, fmt.Errorf("write the kubeconfig of the deployers: %w", err)
+	}
+	return written, nil
+}
+
+// hostServer says how the own cluster is reached. The file with its authorities may change at any time. It is safe for concurrent use.
+type hostServer struct{ config atomic.Pointer[rest.Config] }
+
+// newHostServer reads the files of a connection to the own cluster.
+func newHostServer(config *rest.Config) (*hostServer, error) {
+	config = rest.CopyConfig(config)
+	inline := config.CAData
+	if err := rest.LoadTLSFiles(config); err != nil {
+		return nil, fmt.Errorf("read the certificates of the own cluster: %w", err)
+	}
+	if len(inline) > 0 {
+		config.CAFile = "" // the file does not count
+	}
+	s := &hostServer{}
+	s.config.Store(config)
+	return s, nil
+}
+
+// get returns the connection with the content of the file.
+func (s *hostServer) get() *rest.Config { return s.config.Load() }
+
+// reload reads the file again and reports whether it has changed. A file without certificates leaves what was there: it is being written.
+func (s *hostServer) reload() bool {
+	next := rest.CopyConfig(s.get())
+	if next.CAFile == "" {
+		return false
+	}
+	authorities, err := os.ReadFile(next.CAFile)
+	if err != nil || bytes.Equal(authorities, next.CAData) {
+		return false
+	}
+	if _, err := certutil.ParseCertsPEM(authorities); err != nil {
+		return false
+	}
+	next.CAData = authorities
+	s.config.Store(next)
+	return true
 }

@@ -6,6 +6,7 @@ package validation
 import (
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -93,4 +94,27 @@ func DependencyCycle(templates []v1alpha1.DeployItemTemplate, find func(map[stri
 		return ""
 	}
 	return "cycle found in dependencies: " + strings.Join(cycle, " -{depends_on}-> ")
+}
+
+// Target returns everything that is wrong with a Target. A Target without content is a marker, and fine. No message shows content.
+func Target(target *v1alpha1.Target) field.ErrorList {
+	spec := field.NewPath("spec")
+	problems := serviceAccount(target.Spec.ServiceAccountName, spec.Child("serviceAccountName"))
+	if target.Spec.Configuration != nil && target.Spec.SecretRef != nil {
+		problems = append(problems, field.Forbidden(spec, "give either config or secretRef, not both"))
+	}
+	return told(problems)
+}
+
+// IsServiceAccountName reports whether a text is the name of a ServiceAccount: without a namespace, because only those of the own one are used.
+func IsServiceAccountName(name string) bool {
+	return len(validation.ValidateServiceAccountName(name, false)) == 0
+}
+
+// serviceAccount returns what is wrong with the name of a ServiceAccount; it may be left out.
+func serviceAccount(name string, path *field.Path) field.ErrorList {
+	if name == "" || IsServiceAccountName(name) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, name, "is not a valid name of a ServiceAccount; give the name alone: it is one of the same namespace")}
 }

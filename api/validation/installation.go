@@ -6,12 +6,14 @@
 package validation
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/api/bounded"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/schedule"
@@ -198,4 +200,61 @@ func automaticReconcile(automatic *v1alpha1.AutomaticReconcile, path *field.Path
 		check(path.Child("failedReconcile", "cronSpec"), automatic.FailedReconcile.CronSpec)
 	}
 	return problems
+}
+
+const (
+	// maxProblems is how many problems of an object are named.
+	maxProblems = bounded.Most
+	// longestShown is how many bytes of a field and of its value a problem shows. Names of objects are shorter.
+	longestShown = 300
+)
+
+// told returns the problems of an object as people are told them: the first ones, saying whether there are more, and of each value no more than its
+// beginning. Every function of the package that may find many problems of an object ends with it: who joins the texts of problems copies them again with each.
+func told(problems field.ErrorList) field.ErrorList {
+	if len(problems) > maxProblems {
+		problems = append(problems[:maxProblems], field.Forbidden(field.NewPath("spec"), bounded.More))
+	}
+	for _, problem := range problems {
+		problem.Field = beginning.Of(problem.Field, longestShown)
+		if value, isText := problem.BadValue.(string); isText {
+			problem.BadValue = beginning.Of(value, longestShown)
+		}
+	}
+	return problems
+}
+
+// maxWarnings is how many fields are named; API servers cut warnings that are longer together.
+const maxWarnings = 10
+
+// InstallationWarnings returns a sentence for each field of the spec that is accepted from manifests of Gardener Landscaper and has no effect,
+// at most ten.
+func InstallationWarnings(inst *v1alpha1.Installation) []string {
+	var warnings []string
+	warn := func(at *field.Path, instead string) {
+		if len(warnings) < maxWarnings {
+			warnings = append(warnings, fmt.Sprintf("%s has no effect: %s", at, instead))
+		}
+	}
+	spec := field.NewPath("spec")
+	imports := spec.Child("imports")
+	for i, data := range inst.Spec.Imports.Data {
+		at := imports.Child("data").Index(i)
+		if data.Version != "" {
+			warn(at.Child("version"), "remove it")
+		}
+		if ref := data.SecretRef; ref != nil && ref.Namespace != "" && ref.Namespace != inst.Namespace {
+			warn(at.Child("secretRef", "namespace"), "the Secret is read from the namespace of the Installation; copy it there")
+		}
+		if ref := data.ConfigMapRef; ref != nil && ref.Namespace != "" && ref.Namespace != inst.Namespace {
+			warn(at.Child("configMapRef", "namespace"), "the ConfigMap is read from the namespace of the Installation; copy it there")
+		}
+	}
+	if descriptors := inst.Spec.Imports.ComponentDescriptors; descriptors != nil && len(descriptors.RawMessage) > 0 {
+		warn(imports.Child("componentDescriptors"), "name the component in spec.componentDescriptor")
+	}
+	if inst.Spec.Optimization != nil {
+		warn(spec.Child("optimization"), "siblings are found by an index; remove it")
+	}
+	return warnings
 }

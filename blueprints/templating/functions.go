@@ -5,12 +5,19 @@ package templating
 
 import (
 	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
 	"fmt"
 	"maps"
+	"math"
+	"math/big"
+	"reflect"
 	"regexp"
 	"strings"
 	"sync"
 	gotemplate "text/template"
+	"time"
 
 	"github.com/Masterminds/sprig/v3"
 	"sigs.k8s.io/yaml"
@@ -85,4 +92,228 @@ func fromYAML(text string) (any, error) {
 		return nil, unreadable("the text", err)
 	}
 	return out, nil
+}
+
+// numberFunctions take the place of functions of Go and Sprig, for which a number is not the same with and without a fraction. Templates may have been
+// written for values whose numbers were all float64.
+func numberFunctions(sprig gotemplate.FuncMap) gotemplate.FuncMap {
+	shown := func(show func(...any) string) any {
+		return func(values ...any) string { return show(each(values, printable)...) }
+	}
+	toString := sprig["toString"].(func(any) string)
+	out := gotemplate.FuncMap{
+		"print": shown(fmt.Sprint), "println": shown(fmt.Sprintln),
+		"printf":   func(format string, values ...any) string { return fmt.Sprintf(format, each(values, formatted)...) },
+		"toString": func(value any) string { return toString(printable(value)) },
+		"eq":       oneOf(comparison("eq")),
+	}
+	for _, name := range []string{"quote", "squote", "cat"} {
+		out[name] = shown(sprig[name].(func(...any) string))
+	}
+	for _, name := range []string{"ne", "lt", "le", "gt", "ge"} {
+		out[name] = comparison(name)
+	}
+	return out
+}
+
+func each(values []any, change func(any) any) []any {
+	out := make([]any, len(values))
+	for i, value := range values {
+		out[i] = change(value)
+	}
+	return out
+}
+
+// printable turns floats that are whole, as computing makes them, into integers, so that a million is not printed as 1e+06.
+func printable(value any) any {
+	if f, ok := value.(float64); ok && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+		return int64(f)
+	}
+	return value
+}
+
+// formatted prepares a value for printf: a whole number can be written in the formats of floats, and a float that is whole in that of any value.
+func formatted(value any) any {
+	switch n := value.(type) {
+	case int64:
+		return whole{n, new(big.Float).SetInt64(n)}
+	case float64:
+		return whole{printable(n), n}
+	}
+	return value
+}
+
+// whole is a number as an integer and as a float.
+type whole struct{ integer, float any }
+
+// Format implements fmt.Formatter.
+func (w whole) Format(state fmt.State, verb rune) {
+	shown := w.float
+	if _, isInteger := w.integer.(int64); isInteger && !strings.ContainsRune("eEfFgG", verb) {
+		shown = w.integer
+	}
+	_, _ = fmt.Fprintf(state, fmt.FormatString(state, verb), shown)
+}
+
+// comparison is the function of text/template with a name, which refuses to compare integers with floats, for these as well.
+func comparison(name string) func(a, b any) (bool, error) {
+	compare := gotemplate.Must(gotemplate.New("").Parse("{{" + name + " .A .B}}"))
+	return func(a, b any) (bool, error) {
+		switch x, y := reflect.ValueOf(a), reflect.ValueOf(b); {
+		case x.CanInt() && y.CanFloat():
+			a = float64(x.Int())
+		case x.CanFloat() && y.CanInt():
+			b = float64(y.Int())
+		}
+		var out strings.Builder
+		err := compare.Execute(&out, struct{ A, B any }{a, b})
+		for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+			err = inner
+		}
+		return out.String() == "true", err
+	}
+}
+
+// oneOf reports whether a value is one of others.
+func oneOf(equal func(a, b any) (bool, error)) func(value any, others ...any) (bool, error) {
+	return func(value any, others ...any) (bool, error) {
+		if len(others) == 0 {
+			return false, errors.New("missing argument for comparison")
+		}
+		for _, other := range others {
+			if found, err := equal(value, other); found || err != nil {
+				return found, err
+			}
+		}
+		return false, nil
+	}
+}
+
+// parseOCIRef splits an OCI reference into repository and version: the digest, or else the tag. The host docker.io and its
+// directory library, which are the defaults, are left out.
+func parseOCIRef(ref string) ([2]string, error) {
+	repository, version, found := strings.Cut(ref, "@")
+	if found {
+		repository, _, _ = cutTag(repository)
+	} else {
+		repository, version, found = cutTag(ref)
+	}
+	if !found || repository == "" || version == "" {
+		return [2]string{}, fmt.Errorf("OCI reference %q has neither tag nor digest; write repository:tag or repository@digest", ref)
+	}
+	return [2]string{familiar(repository), version}, nil
+}
+
+func cutTag(ref string) (repository, tag string, found bool) {
+	colon := strings.LastIndexByte(ref, ':')
+	if colon < 0 || strings.Contains(ref[colon:], "/") {
+		return ref, "", false
+	}
+	return ref[:colon], ref[colon+1:], true
+}
+
+func familiar(repository string) string {
+	short := strings.TrimPrefix(strings.TrimPrefix(repository, "index.docker.io/"), "docker.io/")
+	if name, ok := strings.CutPrefix(short, "library/"); ok && (short != repository || !strings.Contains(name, "/")) {
+		return name
+	}
+	return short
+}
+
+func ociRefRepo(ref string) (string, error) {
+	parts, err := parseOCIRef(ref)
+	return parts[0], err
+}
+
+func ociRefVersion(ref string) (string, error) {
+	parts, err := parseOCIRef(ref)
+	return parts[1], err
+}
+
+var errNoClusters = errors.New("kubeconfigs cannot be issued here: this function is not available here")
+
+// clusterCalls are the functions that issue kubeconfigs, with both template languages' arguments already taken apart.
+type clusterCalls struct {
+	ctx      context.Context
+	clusters Clusters
+}
+
+func (r *goRun) clusterFunctions() gotemplate.FuncMap {
+	c := clusterCalls{ctx: r.ctx, clusters: r.in.Clusters}
+	return gotemplate.FuncMap{
+		"getShootAdminKubeconfig":                            plain(c.shoot),
+		"getShootAdminKubeconfigWithExpirationTimestamp":     expiring(c.shoot),
+		"getServiceAccountKubeconfig":                        plain(c.serviceAccount),
+		"getServiceAccountKubeconfigWithExpirationTimestamp": expiring(c.serviceAccount),
+		"getOidcKubeconfig": func(issuerURL, clientID string, target any) (string, error) {
+			return c.oidc(issuerURL, clientID, target)
+		},
+	}
+}
+
+// issue is a call that needs a name, a namespace, seconds and a target.
+type issue func(name, namespace string, seconds, target any) (Kubeconfig, error)
+
+func plain(f issue) func(name, namespace string, seconds, target any) (string, error) {
+	return func(name, namespace string, seconds, target any) (string, error) {
+		kubeconfig, err := f(name, namespace, seconds, target)
+		return base64.StdEncoding.EncodeToString(kubeconfig.Content), err
+	}
+}
+
+func expiring(f issue) func(name, namespace string, seconds, target any) (map[string]any, error) {
+	return func(name, namespace string, seconds, target any) (map[string]any, error) {
+		kubeconfig, err := f(name, namespace, seconds, target)
+		if err != nil {
+			return nil, err
+		}
+		return map[string]any{
+			"kubeconfig":                  base64.StdEncoding.EncodeToString(kubeconfig.Content),
+			"expirationTimestamp":         kubeconfig.Expiration.Unix(),
+			"expirationTimestampReadable": kubeconfig.Expiration.UTC().Format(time.RFC3339),
+		}, nil
+	}
+}
+
+func (c clusterCalls) shoot(name, namespace string, seconds, target any) (Kubeconfig, error) {
+	return c.issue(ShootAdmin, name, namespace, seconds, target)
+}
+
+func (c clusterCalls) serviceAccount(name, namespace string, seconds, target any) (Kubeconfig, error) {
+	return c.issue(ServiceAccount, name, namespace, seconds, target)
+}
+
+func (c clusterCalls) issue(kind, name, namespace string, seconds, target any) (Kubeconfig, error) {
+	expiration, err := wholeSeconds(seconds)
+	if err != nil {
+		return Kubeconfig{}, err
+	}
+	return c.request(KubeconfigRequest{Kind: kind, Name: name, Namespace: namespace, Seconds: expiration, Target: target})
+}
+
+func (c clusterCalls) oidc(issuerURL, clientID string, target any) (string, error) {
+	kubeconfig, err := c.request(KubeconfigRequest{Kind: OIDC, IssuerURL: issuerURL, ClientID: clientID, Target: target})
+	return base64.StdEncoding.EncodeToString(kubeconfig.Content), err
+}
+
+func (c clusterCalls) request(wanted KubeconfigRequest) (Kubeconfig, error) {
+	if c.clusters == nil {
+		return Kubeconfig{}, errNoClusters
+	}
+	return c.clusters.Kubeconfig(c.ctx, wanted)
+}
+
+// wholeSeconds accepts integers and floats.
+func wholeSeconds(seconds any) (int64, error) {
+	switch t := seconds.(type) {
+	case int:
+		return int64(t), nil
+	case int64:
+		return t, nil
+	case float64:
+		if math.Abs(t) < 1<<53 {
+			return int64(t), nil
+		}
+	}
+	return 0, fmt.Errorf("the expiration must be a number of seconds, not a value of type %s", typeName(seconds))
 }

@@ -6,14 +6,23 @@ package templating
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
 	"strings"
 
 	"github.com/mandelsoft/spiff/dynaml"
+	"github.com/mandelsoft/spiff/features"
 	"github.com/mandelsoft/spiff/flow"
 	spiffyaml "github.com/mandelsoft/spiff/yaml"
+	"github.com/mandelsoft/vfs/pkg/memoryfs"
+	"github.com/mandelsoft/vfs/pkg/readonlyfs"
+	"github.com/mandelsoft/vfs/pkg/vfs"
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
@@ -167,3 +176,213 @@ func escapedKey(key string) string {
 
 // nodeOf wraps a value of an expression.
 func nodeOf(value any) spiffyaml.Node { return dynaml.NewNode(value, nil) }
+
+// spiffFunctions are the functions beside those that the library has built in.
+type spiffFunctions struct {
+	dynaml.Functions
+}
+
+func newSpiffFunctions(ctx context.Context, in Input) *spiffFunctions {
+	c := componentsOf(ctx, in)
+	k := clusterCalls{ctx: ctx, clusters: in.Clusters}
+	f := &spiffFunctions{Functions: dynaml.NewFunctions()}
+	f.add("getResource", func(args []any) (any, error) { return c.resource(args...) })
+	f.add("getComponent", func(args []any) (any, error) { return componentOf(c, args) })
+	f.add("getResourceKey", unary(func(ref any) (any, error) { return c.resourceKey(ref) }))
+	f.add("getResourceContent", unary(func(ref any) (any, error) { return contentValue(c, ref) }))
+	f.add("parseOCIRef", unary(func(ref any) (any, error) { return ociParts(ref) }))
+	f.add("ociRefRepo", unary(func(ref any) (any, error) { return ociRefRepo(str(ref)) }))
+	f.add("ociRefVersion", unary(func(ref any) (any, error) { return ociRefVersion(str(ref)) }))
+	f.add("getShootAdminKubeconfig", issuing(plain(k.shoot)))
+	f.add("getShootAdminKubeconfigWithExpirationTimestamp", issuing(expiring(k.shoot)))
+	f.add("getServiceAccountKubeconfig", issuing(plain(k.serviceAccount)))
+	f.add("getServiceAccountKubeconfigWithExpirationTimestamp", issuing(expiring(k.serviceAccount)))
+	f.add("getOidcKubeconfig", func(args []any) (any, error) {
+		if len(args) != 3 {
+			return nil, errors.New("three arguments are needed: issuer URL, client ID, target")
+		}
+		return k.oidc(str(args[0]), str(args[1]), args[2])
+	})
+	return f
+}
+
+// add registers a function on JSON-like data.
+func (f *spiffFunctions) add(name string, call func(args []any) (any, error)) {
+	f.RegisterFunction(name, func(args []any, _ dynaml.Binding) (any, dynaml.EvaluationInfo, bool) {
+		info := dynaml.DefaultInfo()
+		result, err := f.invoke(args, call)
+		if err != nil {
+			return info.Error("%s: %s", name, err)
+		}
+		return result, info, true
+	})
+}
+
+func (f *spiffFunctions) invoke(args []any, call func(args []any) (any, error)) (any, error) {
+	converted := make([]any, len(args))
+	for i, arg := range args {
+		value, err := fromNode(nodeOf(arg))
+		if err != nil {
+			return nil, err
+		}
+		converted[i] = value
+	}
+	result, err := call(converted)
+	if err != nil {
+		return nil, err
+	}
+	node, err := toNode(result, false)
+	if err != nil {
+		return nil, errors.New("the result is not JSON data")
+	}
+	return node.Value(), nil
+}
+
+func unary(call func(any) (any, error)) func(args []any) (any, error) {
+	return func(args []any) (any, error) {
+		if len(args) != 1 {
+			return nil, fmt.Errorf("one argument is needed, not %d", len(args))
+		}
+		return call(args[0])
+	}
+}
+
+func issuing[T any](call func(name, namespace string, seconds, target any) (T, error)) func(args []any) (any, error) {
+	return func(args []any) (any, error) {
+		if len(args) != 4 {
+			return nil, errors.New("four arguments are needed: name, namespace, expiration in seconds, target")
+		}
+		return call(str(args[0]), str(args[1]), args[2], args[3])
+	}
+}
+
+func componentOf(c components, args []any) (any, error) {
+	found, err := c.component(args...)
+	return map[string]any(found), err
+}
+
+func ociParts(ref any) (any, error) {
+	parts, err := parseOCIRef(str(ref))
+	return []any{parts[0], parts[1]}, err
+}
+
+// contentValue reads the content of a resource as YAML, or returns it in base64 when it is binary.
+func contentValue(c components, ref any) (any, error) {
+	content, err := c.content(ref)
+	if err != nil {
+		return nil, err
+	}
+	if content.MediaType == "application/octet-stream" {
+		return base64.StdEncoding.EncodeToString(content.Data), nil
+	}
+	var out any
+	if err := foreign.Unmarshal(content.Data, &out); err != nil {
+		return nil, errors.New("the content of the resource " + foreign.Problem(err))
+	}
+	return out, nil
+}
+
+// asNodes returns the entries of an object.
+func asNodes(node spiffyaml.Node) map[string]spiffyaml.Node {
+	out, _ := node.Value().(map[string]spiffyaml.Node)
+	return out
+}
+
+// The library reads the environment once at its start and answers the function env from that copy whatever its mode. This replaces
+// the copy by an empty one; the environment of the process is as before.
+func init() {
+	variables := os.Environ()
+	os.Clearenv()
+	dynaml.ReloadEnv()
+	for _, variable := range variables {
+		if name, value, ok := strings.Cut(variable, "="); ok {
+			_ = os.Setenv(name, value)
+		}
+	}
+}
+
+// sandbox is the outermost binding: all others ask it for the state.
+type sandbox struct {
+	dynaml.Binding
+	state *sandboxState
+}
+
+func (s *sandbox) GetState() dynaml.State                  { return s.state }
+func (s *sandbox) GetFeatures() features.FeatureFlags      { return s.state.GetFeatures() }
+func (s *sandbox) GetTempName(data []byte) (string, error) { return s.state.GetTempName(data) }
+func (s *sandbox) GetFileContent(file string, cached bool) ([]byte, error) {
+	return s.state.GetFileContent(file, cached)
+}
+
+func newSandbox(ctx context.Context, in Input) (*sandbox, error) {
+	values, err := toNode(in.Values, false)
+	if err != nil {
+		return nil, errors.New("the bindings contain a value that is not JSON data")
+	}
+	state := flow.NewState("", 0, memoryfs.New())
+	state.SetFeatures(features.FeatureFlags{})
+	state.SetRegistry(dynaml.DefaultRegistry().WithFunctions(newSpiffFunctions(ctx, in)))
+	box := &sandbox{state: &sandboxState{State: state, files: in.Files}}
+	box.Binding = flow.NewEnvironment(nil, sourceName, state)
+	if entries := asNodes(values); len(entries) > 0 {
+		box.Binding = box.Binding.WithLocalScope(entries)
+	}
+	return box, nil
+}
+
+// sandboxState replaces the parts of the library's state that reach outside.
+type sandboxState struct {
+	*flow.State
+	files fs.FS
+	tree  vfs.VFS
+}
+
+var _ dynaml.State = (*sandboxState)(nil)
+
+var errNoFiles = errors.New("temporary files are not available here")
+
+func (s *sandboxState) OSAccessAllowed() bool              { return false }
+func (s *sandboxState) FileAccessAllowed() bool            { return s.files != nil }
+func (s *sandboxState) GetTempName([]byte) (string, error) { return "", errNoFiles }
+func (s *sandboxState) GetEncryptionKey() string           { return "" }
+func (s *sandboxState) InterpolationEnabled() bool         { return false }
+
+// GetFileContent reads a file of the blueprint; the library would also get URLs.
+func (s *sandboxState) GetFileContent(file string, _ bool) ([]byte, error) {
+	if strings.Contains(file, "://") {
+		return nil, errors.New("the network is not available here; read files of the blueprint")
+	}
+	data, err := ReadFile(s.files, file)
+	if err != nil {
+		return nil, err
+	}
+	// The library may read the file as YAML, but it need not be any.
+	if err := foreign.Afford(data); errors.Is(err, foreign.ErrTooMuch) {
+		return nil, unreadable("file "+strconv.Quote(file)+" of the blueprint", err)
+	}
+	return data, nil
+}
+
+// FileSystem returns a read-only copy of the blueprint, for functions that look what files there are.
+func (s *sandboxState) FileSystem() vfs.VFS {
+	if s.tree == nil {
+		s.tree = vfs.New(readonlyfs.New(s.names()))
+	}
+	return s.tree
+}
+
+// names has the files of the blueprint without content, which is read by GetFileContent.
+func (s *sandboxState) names() vfs.FileSystem {
+	out := memoryfs.New()
+	entries := 0
+	_ = fs.WalkDir(s.files, ".", func(at string, entry fs.DirEntry, err error) error {
+		if entries++; err != nil || entries > 10000 {
+			return fs.SkipAll
+		}
+		if entry.IsDir() {
+			return out.MkdirAll(path.Join("/", at), 0o555)
+		}
+		return vfs.WriteFile(out, path.Join("/", at), nil, 0o444)
+	})
+	return out
+}

@@ -32,7 +32,7 @@ func TestAbsencesGrow(t *testing.T) {
 			var a absences
 			lost := now
 			for _, after := range test.after {
-				if last := a.of[helmInEast]["shop"]; last.times > 0 {
+				if last := a.of[loss{helmInEast, "shop"}]; last.times > 0 {
 					lost = last.until.Add(after)
 				}
 				a.begin(helmInEast, "shop", lost)
@@ -53,9 +53,9 @@ func TestAbsencesAreForgotten(t *testing.T) {
 	a.begin(helmInEast, "gone", now)
 	a.begin(inWest, "shop", now)
 	a.keep(helmInEast, []string{"shop", "toys"})
-	assert.Contains(t, a.of[helmInEast], "shop")
-	assert.NotContains(t, a.of[helmInEast], "gone", "with their namespace")
+	assert.Contains(t, a.of, loss{helmInEast, "shop"})
+	assert.NotContains(t, a.of, loss{helmInEast, "gone"}, "with their namespace")
 	a.forget("east")
-	assert.NotContains(t, a.of, helmInEast, "with their Environment")
-	assert.Contains(t, a.of, inWest)
+	assert.NotContains(t, a.of, loss{helmInEast, "shop"}, "with their Environment")
+	assert.Contains(t, a.of, loss{inWest, "shop"})
 }

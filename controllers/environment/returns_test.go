@@ -88,5 +88,5 @@ func TestOnlyANamespaceThatADeployerHadIsLost(t *testing.T) {
 	r, w := &Reconciler{}, workIn(t, []string{"one", "shop"}, []string{"new", "one", "shop"})
 	w.refusals = []refusal{{"shop", errors.New("quota")}, {"shop", errors.New("quota of the second binding")}, {"new", errors.New("quota")}}
 	r.noteLosses(w, watched(w.installation))
-	assert.Equal(t, map[string]absence{"shop": {1, now.Add(time.Minute)}}, r.absences.of[w.key])
+	assert.Equal(t, map[loss]absence{{w.key, "shop"}: {1, now.Add(time.Minute)}}, r.absences.of)
 }

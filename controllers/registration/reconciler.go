@@ -9,13 +9,26 @@ import (
 	"context"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
 )
 
 const operation = "ReconcileDeployerRegistration"
@@ -120,4 +133,91 @@ func (r *Reconciler) readEnvironments(ctx context.Context, s *scope) error {
 		}
 	}
 	return nil
+}
+
+// settle is the only place that turns the end of a reconciliation into status, events and requeue.
+func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Result, error) {
+	key := client.ObjectKeyFromObject(s.registration)
+	if gone := err == nil || apierrors.IsNotFound(err); gone && !s.registration.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil
+	}
+	if kit.IsTransient(err) {
+		return r.Backoff.Later(ctx, key, err), nil
+	}
+	found := judge(s.registration, s.environments, s.installations)
+	if err != nil {
+		found.failure = kit.AsOwnFailure(operation, err)
+	}
+	s.observe(found)
+	if err := r.record(ctx, s); err != nil {
+		return r.Backoff.Later(ctx, key, err), nil
+	}
+	if found.failure != nil && found.failure.Kind == kit.Retry {
+		return ctrl.Result{RequeueAfter: r.Backoff.After(key, found.failure)}, nil
+	}
+	r.Backoff.Forget(key)
+	return ctrl.Result{}, nil
+}
+
+// record writes the status, and tells the Installations when a person has to act.
+func (r *Reconciler) record(ctx context.Context, s *scope) error {
+	before := stalledFor(s.persisted)
+	if _, err := kit.WriteStatus(ctx, r.Client, s.registration, &s.registration.Status, s.persisted, &r.written); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if reason := stalledFor(&s.registration.Status); reason != "" && reason != before {
+		for _, installation := range s.installations {
+			metadata := notify.Once(notify.Since(conditions.Get(s.registration, meta.ReadyCondition)))
+			r.Recorder.AnnotatedEventf(installation, metadata, corev1.EventTypeWarning, reason, "DeployerRegistration %s: %s",
+				s.registration.Name, conditions.GetMessage(s.registration, meta.ReadyCondition))
+		}
+	}
+	return nil
+}
+
+func stalledFor(status *v1alpha1.DeployerRegistrationStatus) string {
+	for _, condition := range status.Conditions {
+		if condition.Type == meta.StalledCondition {
+			return condition.Reason
+		}
+	}
+	return ""
+}
+
+// SetupWithManager registers the controller.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
+	made := predicate.NewPredicateFuncs(r.Homes.Holds)
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("deployerregistration").
+		For(&v1alpha1.DeployerRegistration{}).
+		Watches(&v1alpha1.Environment{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(environmentChanged)).
+		Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(ofInstallation), builder.WithPredicates(made)).
+		WithOptions(fairqueue.Options(concurrency, 0)).
+		Complete(r)
+}
+
+// environmentChanged passes what of an Environment a registration shows.
+var environmentChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	before, isEnv := e.ObjectOld.(*v1alpha1.Environment)
+	now, _ := e.ObjectNew.(*v1alpha1.Environment)
+	return !isEnv || before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero() ||
+		!equality.Semantic.DeepEqual(before.Status.Conditions, now.Status.Conditions) ||
+		!equality.Semantic.DeepEqual(before.Status.Deployers, now.Status.Deployers)
+}}
+
+// all returns every registration.
+func (r *Reconciler) all(ctx context.Context, _ client.Object) []reconcile.Request {
+	list := &v1alpha1.DeployerRegistrationList{}
+	if err := r.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot list the DeployerRegistrations")
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: list.Items[i].Name}})
+	}
+	return requests
+}
+
+func ofInstallation(_ context.Context, installation client.Object) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: pair.Of(installation).Registration}}}
 }

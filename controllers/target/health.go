@@ -11,8 +11,11 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -25,6 +28,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
 	deploytarget "github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
@@ -209,4 +213,177 @@ func (r *HealthReconciler) pause(target *v1alpha1.Target) func(failures int) tim
 		seed := fmt.Sprintf("%s/%d", target.UID, r.Now().UnixNano())
 		return r.Jitter.Delay(pauseAfter(target.Spec.HealthCheck.Interval.Duration, failures), seed)
 	}
+}
+
+const (
+	// minInterval is the shortest interval of checks, as the schema says.
+	minInterval = time.Minute
+	// restTime is the least time between two checks of a Target, however often it or its Secret changes.
+	restTime = 5 * time.Second
+	// maxDoublings is how often the interval doubles while checks fail one after the other.
+	maxDoublings = 3
+)
+
+// state is what the outcome of a check depends on, as far as the landscaper cluster knows.
+type state struct {
+	uid        types.UID
+	generation int64
+	requested  string
+	// secret is the Secret with the content, and its version.
+	secret string
+}
+
+// pauseAfter returns the time from one check to the next, after a number of checks that failed one after the other.
+func pauseAfter(interval time.Duration, failures int) time.Duration {
+	doublings := max(min(failures-1, maxDoublings), 0)
+	return max(interval, minInterval) << doublings
+}
+
+// visit is what the process knows about the checks of one Target. It belongs to the worker of that.
+type visit struct {
+	// state is that of the last check, which began at began.
+	state state
+	began time.Time
+	// found is what a check has found out and nobody has written yet.
+	found *finding
+	// next is when the clock starts the next check.
+	next     time.Time
+	failures int
+}
+
+// take returns what a check has found out, if the Target still is as it was then. Its Secret need not be: the next check is of that.
+func (v *visit) take(now state) *finding {
+	found := v.found
+	v.found = nil
+	now.secret = v.state.secret
+	if found == nil || v.state != now {
+		return nil
+	}
+	return found
+}
+
+// schedule plans the next check after one whose outcome is written.
+func (v *visit) schedule(now time.Time, found *finding, pause func(failures int) time.Duration) {
+	if v.failures++; found.problem == nil {
+		v.failures = 0
+	}
+	v.next = now.Add(pause(v.failures))
+}
+
+// begin reports whether a check of the present state begins now, and else how long to wait for it.
+func (v *visit) begin(now time.Time, present state) (wait time.Duration, begins bool) {
+	due := v.next
+	if v.state != present {
+		due = v.began.Add(restTime)
+	}
+	if wait := due.Sub(now); wait > 0 {
+		return wait, false
+	}
+	v.state, v.began = present, now
+	return 0, true
+}
+
+// reasonType says that a Target is of a type that cannot be checked.
+const reasonType = "TypeNotSupported"
+
+// healthyMessage is that of a Target whose cluster answers.
+const healthyMessage = "The cluster answers and accepts the credentials"
+
+// finding is what a check has found out; without a problem the cluster is well.
+type finding struct {
+	health  deploytarget.Health
+	problem *deploytarget.Error
+	// typeProblem is why there is nothing to check.
+	typeProblem string
+}
+
+// uncheckable returns what there is to show of a Target that is not checked: nothing, or that it asks for a check that there is not.
+func uncheckable(target *v1alpha1.Target) *finding {
+	if target.Spec.HealthCheck == nil {
+		return nil
+	}
+	return &finding{typeProblem: fmt.Sprintf("Only Targets of type %s can be checked; remove spec.healthCheck", v1alpha1.KubernetesClusterTargetType)}
+}
+
+// show writes what was found out about a Target; nil leaves the status empty. Nothing is written where nothing but the time would change.
+func (r *HealthReconciler) show(ctx context.Context, target *v1alpha1.Target, found *finding) error {
+	persisted := target.Status.DeepCopy()
+	if found == nil {
+		target.Status = v1alpha1.TargetStatus{}
+	} else {
+		found.observe(target)
+	}
+	if equality.Semantic.DeepEqual(persisted, &target.Status) {
+		return nil
+	}
+	if found != nil {
+		target.Status.LastChecked = &metav1.Time{Time: r.Now()}
+	}
+	if err := r.Status().Update(ctx, target); err != nil {
+		return err
+	}
+	r.announce(target, persisted)
+	return nil
+}
+
+// announce tells when a Target becomes Ready and when it ceases to be.
+func (r *HealthReconciler) announce(target *v1alpha1.Target, persisted *v1alpha1.TargetStatus) {
+	ready := conditions.Get(target, meta.ReadyCondition)
+	before := conditions.Get(&v1alpha1.Target{Status: *persisted}, meta.ReadyCondition)
+	if ready == nil || before != nil && before.Status == ready.Status {
+		return
+	}
+	kind := corev1.EventTypeWarning
+	if ready.Status == metav1.ConditionTrue {
+		kind = corev1.EventTypeNormal
+	}
+	r.Recorder.AnnotatedEventf(target, notify.Once(notify.Since(ready)), kind, ready.Reason, "%s", ready.Message)
+}
+
+// observe puts the finding into the status of a Target.
+func (f *finding) observe(target *v1alpha1.Target) {
+	status := &target.Status
+	kit.KeepValidConditions(target)
+	isSameSpec := status.ObservedGeneration == target.Generation
+	status.ObservedGeneration = target.Generation
+	if requested, ok := meta.ReconcileAnnotationValue(target.Annotations); ok {
+		status.LastHandledReconcileAt = requested
+	}
+	status.Identity, status.Version = f.health.User, f.health.Version
+	switch {
+	case f.typeProblem != "":
+		stall(target, reasonType, f.typeProblem)
+	case f.problem == nil:
+		conditions.Delete(target, meta.ReconcilingCondition)
+		conditions.Delete(target, meta.StalledCondition)
+		conditions.MarkTrue(target, meta.ReadyCondition, meta.SucceededReason, healthyMessage)
+	case len(f.problem.Codes) > 0:
+		stall(target, f.problem.Reason, kit.Message(f.problem.Error()))
+	default:
+		f.retry(target, isSameSpec)
+	}
+}
+
+// stall shows that a person has to change the Target. Whether a cluster answers that was not asked is unknown.
+func stall(target *v1alpha1.Target, reason, message string) {
+	conditions.Delete(target, meta.ReconcilingCondition)
+	if reason == deploytarget.ReasonNoTokens {
+		conditions.Delete(target, meta.StalledCondition)
+		conditions.MarkUnknown(target, meta.ReadyCondition, reason, "%s", message)
+		return
+	}
+	conditions.MarkStalled(target, reason, "%s", message)
+	conditions.MarkFalse(target, meta.ReadyCondition, reason, "%s", message)
+}
+
+// retry shows that the next check may go well. The words of one reason stay while the spec does: those of networks and of servers may differ
+// each time.
+func (f *finding) retry(target *v1alpha1.Target, isSameSpec bool) {
+	message := kit.Message(f.problem.Error())
+	if shown := conditions.Get(target, meta.ReadyCondition); isSameSpec && shown != nil && shown.Reason == f.problem.Reason {
+		message = shown.Message
+	}
+	conditions.Delete(target, meta.StalledCondition)
+	conditions.MarkReconciling(target, meta.ProgressingWithRetryReason, "%s", message)
+	conditions.MarkFalse(target, meta.ReadyCondition, f.problem.Reason, "%s", message)
 }

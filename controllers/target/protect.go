@@ -6,11 +6,16 @@ package target
 import (
 	"context"
 	"slices"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -115,4 +120,95 @@ func (p *protector) protect(ctx context.Context, object client.Object) error {
 // isProtected reports whether an object has the finalizer.
 func isProtected(obj client.Object) bool {
 	return slices.Contains(obj.GetFinalizers(), v1alpha1.InUseFinalizer)
+}
+
+// contentKind is a kind that Targets and Contexts name.
+type contentKind struct {
+	// controller is the name of the one that releases it.
+	controller string
+	name       string
+	make       func() client.Object
+}
+
+// namesIn returns the objects of the kind that a Target or Context names.
+func (k contentKind) namesIn(object client.Object) []string {
+	var names []string
+	for _, key := range contentsOf(object) {
+		if name, ok := strings.CutPrefix(key, k.name+"/"); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// onlyProtected passes on the events of objects with the finalizer.
+var onlyProtected = predicate.NewPredicateFuncs(isProtected)
+
+// onlyUnprotected passes on the events of objects that may have to be protected.
+var onlyUnprotected = predicate.NewPredicateFuncs(func(obj client.Object) bool {
+	return kit.IsOwnedByFlux(obj) && !isProtected(obj) && obj.GetDeletionTimestamp().IsZero()
+})
+
+// notNew passes on all events but those of new objects: no Secret or ConfigMap can be let go because one more names it.
+var notNew = predicate.Funcs{CreateFunc: func(event.CreateEvent) bool { return false }}
+
+// releaser lets the objects of one kind go that no protected Target or Context names any more.
+type releaser struct {
+	*Reconciler
+	kind contentKind
+}
+
+// Reconcile removes the finalizer from a Secret or ConfigMap that nobody holds. It reads from the cache, because the event of every Target
+// that names one comes here.
+func (r *releaser) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	object, err := r.kind.content(ctx, r.metadata, req.NamespacedName)
+	if err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !r.Shard.Has(object) || !isProtected(object) {
+		return ctrl.Result{}, nil
+	}
+	held, err := r.held(ctx, object)
+	if err == nil && !held {
+		err = kit.PatchMetadata(ctx, r.Client, object, kit.MetadataChange{RemoveFinalizer: v1alpha1.InUseFinalizer})
+	}
+	return ended(ctx, r.Backoff, req, err), nil
+}
+
+// content reads the metadata of a Secret or ConfigMap.
+func (k contentKind) content(ctx context.Context, reader client.Reader, key client.ObjectKey) (*metav1.PartialObjectMetadata, error) {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(k.name))
+	return object, reader.Get(ctx, key, object)
+}
+
+// held reports whether a Target or Context names an object and is protected, or about to be: that is done after the object.
+func (r *releaser) held(ctx context.Context, object client.Object) (bool, error) {
+	for _, kind := range users {
+		holders, err := naming(ctx, r, kind, r.kind, object)
+		if err != nil {
+			return false, err
+		}
+		for _, holder := range holders {
+			if held, err := r.holds(ctx, kind, holder); held || err != nil {
+				return held, err
+			}
+		}
+	}
+	return false, nil
+}
+
+func (r *releaser) holds(ctx context.Context, kind userKind, holder client.Object) (bool, error) {
+	if isProtected(holder) || !kit.IsOwnedByFlux(holder) || !holder.GetDeletionTimestamp().IsZero() {
+		return isProtected(holder), nil
+	}
+	return r.inUse(ctx, kind, holder)
+}
+
+// naming returns the objects of a kind that name a Secret or ConfigMap. They are shared with the cache and must not be changed.
+func naming(ctx context.Context, c client.Reader, kind userKind, content contentKind, object client.Object) ([]client.Object, error) {
+	list := kind.list()
+	key := client.MatchingFields{contentIndex: content.name + "/" + object.GetName()}
+	err := c.List(ctx, list, client.InNamespace(object.GetNamespace()), key, client.UnsafeDisableDeepCopy)
+	return kit.ItemsOf(list), err
 }

@@ -1,6 +1,9 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package render turns a blueprint with its imports into deploy items, sub-installations and exports. It is pure: the same input
+// gives the same output, apart from what templates do with the clock and random numbers. The controller and the command line use
+// the same functions. It promises nothing to others.
 package render
 
 import (
@@ -10,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,8 +21,153 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/schema"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 )
+
+// Environment is what all templates of one installation see beside its imports. As JSON it has no capabilities.
+type Environment struct {
+	// Blueprint that is rendered.
+	Blueprint *model.Blueprint
+	// Files of the blueprint.
+	Files fs.FS `json:"-"`
+	// Schemas checks data imports and exports.
+	Schemas *schema.Validator `json:"-"`
+	// Namespace of the installation, for references to Targets.
+	Namespace string
+	// ComponentDescriptor is the binding cd; nil when there is none.
+	ComponentDescriptor any
+	// Components is the binding components, the transitive closure with the own component; nil when there is none.
+	Components any
+	// BlueprintDefinition is spec.blueprint of the installation.
+	BlueprintDefinition any
+	// ComponentDescriptorDefinition is the effective spec.componentDescriptor; nil leaves the binding out.
+	ComponentDescriptorDefinition any
+	// Resources and Clusters are capabilities; nil makes functions that need them fail.
+	Resources templating.ResourceReader `json:"-"`
+	// Closure knows the components behind Components; nil when there are none.
+	Closure *templating.Closure
+	// Clusters issues kubeconfigs.
+	Clusters templating.Clusters `json:"-"`
+	// Unknown collects keys without effect in what the templates make.
+	Unknown []document.Key
+	// Unmasked lets errors show values, to a person who has given them.
+	Unmasked bool
+	// Begin is told what is run next; nil where nobody needs to know.
+	Begin func(step string) `json:"-"`
+}
+
+func (e *Environment) begin(step string) {
+	if e.Begin != nil {
+		e.Begin(step)
+	}
+}
+
+// bindings are the values that templates of all kinds see.
+func (e *Environment) bindings(values *Values) map[string]any {
+	out := map[string]any{
+		"imports":      values.Template(),
+		"cd":           e.ComponentDescriptor,
+		"components":   e.Components,
+		"blueprint":    e.BlueprintDefinition,
+		"blueprintDef": e.BlueprintDefinition,
+	}
+	if e.ComponentDescriptorDefinition != nil {
+		out["componentDescriptorDef"] = e.ComponentDescriptorDefinition
+	}
+	return out
+}
+
+// Reasons of errors about imports and exports.
+const (
+	// ReasonImportNotFound says that a required import has no value.
+	ReasonImportNotFound = "ImportNotFound"
+	// ReasonImportNotSatisfied says that an import has a value that does not fit.
+	ReasonImportNotSatisfied = "ImportNotSatisfied"
+	// ReasonImportValidationFailed says that an import execution found errors.
+	ReasonImportValidationFailed = "ImportValidationFailed"
+	// ReasonSchemaValidationFailed says that data does not match its schema.
+	ReasonSchemaValidationFailed = schema.ReasonFailed
+)
+
+// Error is about one import or export.
+type Error struct {
+	// Reason is one of the reasons above.
+	Reason string
+	// Name of the import or export; empty when it is about all.
+	Name string
+	// Err is the cause.
+	Err error
+}
+
+// Error returns the cause with what it is about.
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// CycleError says that deploy items or sub-installations depend on each other in a circle.
+type CycleError struct {
+	// Names along the circle; the first is repeated at the end.
+	Names []string
+}
+
+// Error lists the circle.
+func (e *CycleError) Error() string {
+	return "cycle found in dependencies: " + strings.Join(e.Names, " → ") + "; remove one of them (dependsOn, or imports of exports)"
+}
+
+// schemaError makes an Error for data that was checked.
+func schemaError(what, name string, err error) error {
+	reason := ReasonImportNotSatisfied
+	if _, ok := errors.AsType[*schema.Error](err); ok {
+		reason = ReasonSchemaValidationFailed
+	}
+	return &Error{Reason: reason, Name: name, Err: fmt.Errorf("%s %q: %w; correct the value or the schema", what, name, err)}
+}
+
+// Failure is an error of this package as it can be sent to another process. Errors.As finds in it what it was made from.
+type Failure struct {
+	Message string
+	// Reason and Name are those of an Error, Cycle the names of a CycleError, Problems those of a schema.Error.
+	Reason, Name    string
+	Cycle, Problems []string
+}
+
+// FailureOf returns an error as a Failure, nil for none.
+func FailureOf(err error) *Failure {
+	if err == nil {
+		return nil
+	}
+	out := &Failure{Message: err.Error()}
+	if problem, ok := errors.AsType[*Error](err); ok {
+		out.Reason, out.Name = problem.Reason, problem.Name
+	}
+	if cycle, ok := errors.AsType[*CycleError](err); ok {
+		out.Cycle = cycle.Names
+	}
+	if mismatch, ok := errors.AsType[*schema.Error](err); ok {
+		out.Problems = mismatch.Problems
+	}
+	return out
+}
+
+// Error returns the message as it was.
+func (f *Failure) Error() string { return f.Message }
+
+// Unwrap returns what the error was about.
+func (f *Failure) Unwrap() (causes []error) {
+	if f.Reason != "" {
+		causes = append(causes, &Error{Reason: f.Reason, Name: f.Name, Err: errors.New(f.Message)})
+	}
+	if len(f.Cycle) > 0 {
+		causes = append(causes, &CycleError{Names: f.Cycle})
+	}
+	if len(f.Problems) > 0 {
+		causes = append(causes, &schema.Error{Problems: f.Problems})
+	}
+	return causes
+}
 
 // State is what executors store from one run to the next, JSON values by the name of the executor.
 type State map[string]json.RawMessage
