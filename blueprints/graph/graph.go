@@ -13,67 +13,29 @@ import (
 // Cycle returns the names along one cycle, with the first name repeated at the end, or nil when there is none. Nodes maps a name to
 // the names it depends on; names that are no nodes count as without dependencies. The result is the same for the same input.
 func Cycle(nodes map[string][]string) []string {
-	s := &search{nodes: nodes, state: map[string]visit{}}
+	const open, closed = 1, 2
+	state, way := map[string]int{}, []string(nil)
+	var from func(name string) []string
+	from = func(name string) []string {
+		switch state[name] {
+		case open:
+			return append(slices.Clone(way[slices.Index(way, name):]), name)
+		case closed:
+			return nil
+		}
+		state[name], way = open, append(way, name)
+		for _, next := range nodes[name] {
+			if cycle := from(next); cycle != nil {
+				return cycle
+			}
+		}
+		state[name], way = closed, way[:len(way)-1]
+		return nil
+	}
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
-		if cycle := s.from(name); cycle != nil {
+		if cycle := from(name); cycle != nil {
 			return cycle
 		}
 	}
 	return nil
-}
-
-type visit int
-
-const (
-	open visit = iota + 1
-	closed
-)
-
-// step is a node on the way from the start, with the dependencies that are still to look at.
-type step struct {
-	name string
-	left []string
-}
-
-type search struct {
-	nodes map[string][]string
-	state map[string]visit
-	way   []step
-}
-
-// from walks without recursion, because the number of nodes is up to the user.
-func (s *search) from(start string) []string {
-	s.enter(start)
-	for len(s.way) > 0 {
-		top := &s.way[len(s.way)-1]
-		if len(top.left) == 0 {
-			s.state[top.name] = closed
-			s.way = s.way[:len(s.way)-1]
-			continue
-		}
-		next := top.left[0]
-		top.left = top.left[1:]
-		if s.state[next] == open {
-			return s.cycleTo(next)
-		}
-		s.enter(next)
-	}
-	return nil
-}
-
-func (s *search) enter(name string) {
-	if s.state[name] == 0 {
-		s.state[name] = open
-		s.way = append(s.way, step{name: name, left: s.nodes[name]})
-	}
-}
-
-func (s *search) cycleTo(name string) []string {
-	var out []string
-	for _, step := range s.way {
-		if len(out) > 0 || step.name == name {
-			out = append(out, step.name)
-		}
-	}
-	return append(out, name)
 }

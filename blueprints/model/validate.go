@@ -71,9 +71,6 @@ func (v *validator) add(path, format string, args ...any) {
 	}
 }
 
-// isFull reports whether there is no need to look any further.
-func (v *validator) isFull() bool { return len(v.problems) > bounded.Most }
-
 // imports shares the names over the whole tree of conditional imports.
 func (v *validator) imports(path string, imports []ImportDefinition, names map[string]any, depth int) {
 	if depth > maxConditions && len(imports) > 0 {
@@ -81,9 +78,6 @@ func (v *validator) imports(path string, imports []ImportDefinition, names map[s
 		return
 	}
 	for i := range imports {
-		if v.isFull() {
-			return
-		}
 		d := &imports[i]
 		at := fmt.Sprintf("%s[%d]", path, i)
 		v.name(at, d.Name, "import", d, names)
@@ -152,9 +146,6 @@ func (v *validator) targetField(at, kind string, hasSchema, isSensitive bool, ta
 func (v *validator) exports(path string, exports []ExportDefinition) {
 	names := map[string]any{}
 	for i := range exports {
-		if v.isFull() {
-			return
-		}
 		e := &exports[i]
 		at := fmt.Sprintf("%s[%d]", path, i)
 		v.name(at, e.Name, "export", e, names)
@@ -174,9 +165,6 @@ func (v *validator) exports(path string, exports []ExportDefinition) {
 func (v *validator) executors(path string, executors []TemplateExecutor) {
 	names := map[string]any{}
 	for i := range executors {
-		if v.isFull() {
-			return
-		}
 		e := &executors[i]
 		at := fmt.Sprintf("%s[%d]", path, i)
 		if e.Name != "" { // old blueprints leave it out
@@ -193,9 +181,6 @@ func (v *validator) executors(path string, executors []TemplateExecutor) {
 
 func (v *validator) subinstallations(path string, templates []SubinstallationTemplate) {
 	for i := range templates {
-		if v.isFull() {
-			return
-		}
 		t := &templates[i]
 		at := fmt.Sprintf("%s[%d]", path, i)
 		if t.File != "" && t.Name != "" {

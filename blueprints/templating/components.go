@@ -31,11 +31,8 @@ func componentsOf(ctx context.Context, in Input) components {
 func (r *goRun) componentFunctions() gotemplate.FuncMap {
 	c := componentsOf(r.ctx, r.in)
 	return gotemplate.FuncMap{
-		"getResource":          c.resource,
 		"getResources":         c.resources,
-		"getComponent":         c.component,
 		"getRepositoryContext": repositoryContext,
-		"getResourceKey":       func(ref any) (string, error) { return c.resourceKey(ref) },
 		"getResourceContent":   func(ref any) (string, error) { return c.contentText(ref) },
 	}
 }

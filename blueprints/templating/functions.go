@@ -232,75 +232,78 @@ func ociRefVersion(ref string) (string, error) {
 
 var errNoClusters = errors.New("kubeconfigs cannot be issued here: this function is not available here")
 
-// clusterCalls are the functions that issue kubeconfigs, with both template languages' arguments already taken apart.
+// call is a function of templates on JSON-like data.
+type call func(args ...any) (any, error)
+
+// executionFunctions are the functions of both languages that need something of the execution.
+func executionFunctions(ctx context.Context, in Input) map[string]call {
+	c, k := componentsOf(ctx, in), clusterCalls{ctx: ctx, clusters: in.Clusters}
+	return map[string]call{
+		"getResource":                 func(args ...any) (any, error) { return c.resource(args...) },
+		"getComponent":                func(args ...any) (any, error) { return c.component(args...) },
+		"getResourceKey":              unary(func(ref any) (any, error) { return c.resourceKey(ref) }),
+		"getShootAdminKubeconfig":     k.issuing(ShootAdmin, plain),
+		"getServiceAccountKubeconfig": k.issuing(ServiceAccount, plain),
+		"getOidcKubeconfig":           k.oidc,
+		"getShootAdminKubeconfigWithExpirationTimestamp":     k.issuing(ShootAdmin, expiring),
+		"getServiceAccountKubeconfigWithExpirationTimestamp": k.issuing(ServiceAccount, expiring),
+	}
+}
+
+func unary(f func(any) (any, error)) call {
+	return func(args ...any) (any, error) {
+		if len(args) != 1 {
+			return nil, fmt.Errorf("one argument is needed, not %d", len(args))
+		}
+		return f(args[0])
+	}
+}
+
+// clusterCalls issue kubeconfigs.
 type clusterCalls struct {
 	ctx      context.Context
 	clusters Clusters
 }
 
-func (r *goRun) clusterFunctions() gotemplate.FuncMap {
-	c := clusterCalls{ctx: r.ctx, clusters: r.in.Clusters}
-	return gotemplate.FuncMap{
-		"getShootAdminKubeconfig":                            plain(c.shoot),
-		"getShootAdminKubeconfigWithExpirationTimestamp":     expiring(c.shoot),
-		"getServiceAccountKubeconfig":                        plain(c.serviceAccount),
-		"getServiceAccountKubeconfigWithExpirationTimestamp": expiring(c.serviceAccount),
-		"getOidcKubeconfig": func(issuerURL, clientID string, target any) (string, error) {
-			return c.oidc(issuerURL, clientID, target)
-		},
-	}
-}
-
-// issue is a call that needs a name, a namespace, seconds and a target.
-type issue func(name, namespace string, seconds, target any) (Kubeconfig, error)
-
-func plain(f issue) func(name, namespace string, seconds, target any) (string, error) {
-	return func(name, namespace string, seconds, target any) (string, error) {
-		kubeconfig, err := f(name, namespace, seconds, target)
-		return base64.StdEncoding.EncodeToString(kubeconfig.Content), err
-	}
-}
-
-func expiring(f issue) func(name, namespace string, seconds, target any) (map[string]any, error) {
-	return func(name, namespace string, seconds, target any) (map[string]any, error) {
-		kubeconfig, err := f(name, namespace, seconds, target)
+func (c clusterCalls) issuing(kind string, shown func(Kubeconfig) any) call {
+	return func(args ...any) (any, error) {
+		if len(args) != 4 {
+			return nil, errors.New("four arguments are needed: name, namespace, expiration in seconds, target")
+		}
+		seconds, err := wholeSeconds(args[2])
 		if err != nil {
 			return nil, err
 		}
-		return map[string]any{
-			"kubeconfig":                  base64.StdEncoding.EncodeToString(kubeconfig.Content),
-			"expirationTimestamp":         kubeconfig.Expiration.Unix(),
-			"expirationTimestampReadable": kubeconfig.Expiration.UTC().Format(time.RFC3339),
-		}, nil
+		return c.request(KubeconfigRequest{Kind: kind, Name: str(args[0]), Namespace: str(args[1]), Seconds: seconds, Target: args[3]}, shown)
 	}
 }
 
-func (c clusterCalls) shoot(name, namespace string, seconds, target any) (Kubeconfig, error) {
-	return c.issue(ShootAdmin, name, namespace, seconds, target)
-}
-
-func (c clusterCalls) serviceAccount(name, namespace string, seconds, target any) (Kubeconfig, error) {
-	return c.issue(ServiceAccount, name, namespace, seconds, target)
-}
-
-func (c clusterCalls) issue(kind, name, namespace string, seconds, target any) (Kubeconfig, error) {
-	expiration, err := wholeSeconds(seconds)
-	if err != nil {
-		return Kubeconfig{}, err
+func (c clusterCalls) oidc(args ...any) (any, error) {
+	if len(args) != 3 {
+		return nil, errors.New("three arguments are needed: issuer URL, client ID, target")
 	}
-	return c.request(KubeconfigRequest{Kind: kind, Name: name, Namespace: namespace, Seconds: expiration, Target: target})
+	return c.request(KubeconfigRequest{Kind: OIDC, IssuerURL: str(args[0]), ClientID: str(args[1]), Target: args[2]}, plain)
 }
 
-func (c clusterCalls) oidc(issuerURL, clientID string, target any) (string, error) {
-	kubeconfig, err := c.request(KubeconfigRequest{Kind: OIDC, IssuerURL: issuerURL, ClientID: clientID, Target: target})
-	return base64.StdEncoding.EncodeToString(kubeconfig.Content), err
-}
-
-func (c clusterCalls) request(wanted KubeconfigRequest) (Kubeconfig, error) {
+func (c clusterCalls) request(wanted KubeconfigRequest, shown func(Kubeconfig) any) (any, error) {
 	if c.clusters == nil {
-		return Kubeconfig{}, errNoClusters
+		return nil, errNoClusters
 	}
-	return c.clusters.Kubeconfig(c.ctx, wanted)
+	kubeconfig, err := c.clusters.Kubeconfig(c.ctx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	return shown(kubeconfig), nil
+}
+
+func plain(k Kubeconfig) any { return base64.StdEncoding.EncodeToString(k.Content) }
+
+func expiring(k Kubeconfig) any {
+	return map[string]any{
+		"kubeconfig":                  plain(k),
+		"expirationTimestamp":         k.Expiration.Unix(),
+		"expirationTimestampReadable": k.Expiration.UTC().Format(time.RFC3339),
+	}
 }
 
 // wholeSeconds accepts integers and floats.

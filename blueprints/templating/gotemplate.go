@@ -102,7 +102,9 @@ func (r *goRun) allFunctions() gotemplate.FuncMap {
 	all := maps.Clone(libraryFunctions())
 	maps.Copy(all, r.fileFunctions())
 	maps.Copy(all, r.componentFunctions())
-	maps.Copy(all, r.clusterFunctions())
+	for name, f := range executionFunctions(r.ctx, r.in) {
+		all[name] = f
+	}
 	return all
 }
 

@@ -184,30 +184,19 @@ type spiffFunctions struct {
 
 func newSpiffFunctions(ctx context.Context, in Input) *spiffFunctions {
 	c := componentsOf(ctx, in)
-	k := clusterCalls{ctx: ctx, clusters: in.Clusters}
 	f := &spiffFunctions{Functions: dynaml.NewFunctions()}
-	f.add("getResource", func(args []any) (any, error) { return c.resource(args...) })
-	f.add("getComponent", func(args []any) (any, error) { return componentOf(c, args) })
-	f.add("getResourceKey", unary(func(ref any) (any, error) { return c.resourceKey(ref) }))
+	for name, call := range executionFunctions(ctx, in) {
+		f.add(name, call)
+	}
 	f.add("getResourceContent", unary(func(ref any) (any, error) { return contentValue(c, ref) }))
 	f.add("parseOCIRef", unary(func(ref any) (any, error) { return ociParts(ref) }))
 	f.add("ociRefRepo", unary(func(ref any) (any, error) { return ociRefRepo(str(ref)) }))
 	f.add("ociRefVersion", unary(func(ref any) (any, error) { return ociRefVersion(str(ref)) }))
-	f.add("getShootAdminKubeconfig", issuing(plain(k.shoot)))
-	f.add("getShootAdminKubeconfigWithExpirationTimestamp", issuing(expiring(k.shoot)))
-	f.add("getServiceAccountKubeconfig", issuing(plain(k.serviceAccount)))
-	f.add("getServiceAccountKubeconfigWithExpirationTimestamp", issuing(expiring(k.serviceAccount)))
-	f.add("getOidcKubeconfig", func(args []any) (any, error) {
-		if len(args) != 3 {
-			return nil, errors.New("three arguments are needed: issuer URL, client ID, target")
-		}
-		return k.oidc(str(args[0]), str(args[1]), args[2])
-	})
 	return f
 }
 
 // add registers a function on JSON-like data.
-func (f *spiffFunctions) add(name string, call func(args []any) (any, error)) {
+func (f *spiffFunctions) add(name string, call call) {
 	f.RegisterFunction(name, func(args []any, _ dynaml.Binding) (any, dynaml.EvaluationInfo, bool) {
 		info := dynaml.DefaultInfo()
 		result, err := f.invoke(args, call)
@@ -218,7 +207,7 @@ func (f *spiffFunctions) add(name string, call func(args []any) (any, error)) {
 	})
 }
 
-func (f *spiffFunctions) invoke(args []any, call func(args []any) (any, error)) (any, error) {
+func (f *spiffFunctions) invoke(args []any, call call) (any, error) {
 	converted := make([]any, len(args))
 	for i, arg := range args {
 		value, err := fromNode(nodeOf(arg))
@@ -227,7 +216,7 @@ func (f *spiffFunctions) invoke(args []any, call func(args []any) (any, error)) 
 		}
 		converted[i] = value
 	}
-	result, err := call(converted)
+	result, err := call(converted...)
 	if err != nil {
 		return nil, err
 	}
@@ -236,29 +225,6 @@ func (f *spiffFunctions) invoke(args []any, call func(args []any) (any, error)) 
 		return nil, errors.New("the result is not JSON data")
 	}
 	return node.Value(), nil
-}
-
-func unary(call func(any) (any, error)) func(args []any) (any, error) {
-	return func(args []any) (any, error) {
-		if len(args) != 1 {
-			return nil, fmt.Errorf("one argument is needed, not %d", len(args))
-		}
-		return call(args[0])
-	}
-}
-
-func issuing[T any](call func(name, namespace string, seconds, target any) (T, error)) func(args []any) (any, error) {
-	return func(args []any) (any, error) {
-		if len(args) != 4 {
-			return nil, errors.New("four arguments are needed: name, namespace, expiration in seconds, target")
-		}
-		return call(str(args[0]), str(args[1]), args[2], args[3])
-	}
-}
-
-func componentOf(c components, args []any) (any, error) {
-	found, err := c.component(args...)
-	return map[string]any(found), err
 }
 
 func ociParts(ref any) (any, error) {

@@ -22,7 +22,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/agent"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/cmd/landscaper/internal/pages"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -90,7 +89,7 @@ func (f *agentFlags) run(ctx context.Context) error {
 		return fmt.Errorf("set the agent up: %w", err)
 	}
 	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("registered", joined.Ready),
-		mgr.Add(pages.Startup{})); err != nil {
+		mgr.Add(startupPages{})); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)

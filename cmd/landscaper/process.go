@@ -39,7 +39,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/agent"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/cmd/landscaper/internal/pages"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/metadataonly"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
@@ -151,7 +150,7 @@ func (p *process) start(adjust func(*ctrl.Options, labels.Selector)) (ctrl.Manag
 	if err != nil {
 		return nil, fmt.Errorf("create the manager: %w", err)
 	}
-	return mgr, errors.Join(addProbes(mgr), mgr.Add(pages.Startup{}))
+	return mgr, errors.Join(addProbes(mgr), mgr.Add(startupPages{}))
 }
 
 // managerOptions is what the flags say about the manager.

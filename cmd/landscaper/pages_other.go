@@ -3,7 +3,7 @@
 
 //go:build !linux
 
-package pages
+package main
 
 // releaseFile does nothing: how the pages of a program's file are given back depends on the system.
 func releaseFile() error { return nil }
