@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/flux-landscaper/flux-landscaper/publishing/containerimage"
 	"github.com/flux-landscaper/flux-landscaper/publishing/release"
 )
 
@@ -90,8 +89,8 @@ func (s *settings) images(ctx context.Context) error {
 	return s.pushImages(ctx, set)
 }
 
-func (s *settings) pushImages(ctx context.Context, set *containerimage.Set) error {
-	digest, err := set.Digest()
+func (s *settings) pushImages(ctx context.Context, set *release.Set) error {
+	digest, err := set.Index.Digest()
 	if err == nil && s.to != "" {
 		if err = set.Push(ctx, s.options.Repository, s.options.Release.Version, s.plainHTTP); err == nil {
 			err = s.sign(ctx, s.options.Repository, digest)
@@ -108,7 +107,7 @@ func (s *settings) sign(ctx context.Context, repository string, digest v1.Hash) 
 	if len(s.options.Key) == 0 {
 		return nil
 	}
-	return containerimage.Sign(ctx, repository, digest, s.options.Key, s.plainHTTP)
+	return release.Sign(ctx, repository, digest, s.options.Key, s.plainHTTP)
 }
 
 // all makes the whole release, and pushes images, manifests and charts where that is wanted.
@@ -143,7 +142,7 @@ func (s *settings) push(ctx context.Context, path, tag string, artifact v1.Image
 	if err != nil {
 		return err
 	}
-	pushed, err := containerimage.PushArtifact(ctx, s.to+"/"+path, tag, artifact, s.plainHTTP)
+	pushed, err := release.PushArtifact(ctx, s.to+"/"+path, tag, artifact, s.plainHTTP)
 	if err == nil {
 		err = s.sign(ctx, s.to+"/"+path, digest)
 	}

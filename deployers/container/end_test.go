@@ -26,10 +26,7 @@ import (
 
 func contentOf(t testing.TB, c formats.Content) []byte {
 	t.Helper()
-	reader, err := c.Open()
-	require.NoError(t, err)
-	defer reader.Close()
-	raw, err := io.ReadAll(reader)
+	raw, err := io.ReadAll(c.Reader())
 	require.NoError(t, err)
 	return raw
 }

@@ -84,10 +84,7 @@ func publish(t testing.TB, r *registry.Registry, base string, document config, b
 
 func bytesOf(t testing.TB, c formats.Content) []byte {
 	t.Helper()
-	reader, err := c.Open()
-	require.NoError(t, err)
-	defer reader.Close()
-	raw, err := io.ReadAll(reader)
+	raw, err := io.ReadAll(c.Reader())
 	require.NoError(t, err)
 	return raw
 }

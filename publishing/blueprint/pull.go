@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -75,7 +74,8 @@ func Pull(ctx context.Context, r publishing.Registry, url string) (*Pulled, erro
 	if err != nil {
 		return nil, err
 	}
-	return &Pulled{URL: byDigest(url, manifest.Digest), Digest: manifest.Digest, Annotations: manifest.Annotations, reader: extracted}, nil
+	at, err := oci.ParseReference(url)
+	return &Pulled{URL: "oci://" + at.Repository() + "@" + manifest.Digest.String(), Digest: manifest.Digest, Annotations: manifest.Annotations, reader: extracted}, err
 }
 
 func blueprintLayer(url string, m *oci.Manifest) (digest.Digest, error) {
@@ -121,15 +121,6 @@ func extract(ctx context.Context, name string, d digest.Digest, content io.ReadS
 	return reader{workspace, tree}, nil
 }
 
-// byDigest replaces the tag of a URL.
-func byDigest(url string, d digest.Digest) string {
-	at, _, _ := strings.Cut(strings.TrimPrefix(url, "oci://"), "@")
-	if colon := strings.LastIndex(at, ":"); colon > strings.LastIndex(at, "/") {
-		at = at[:colon]
-	}
-	return "oci://" + at + "@" + d.String()
-}
-
 // Write puts the files of a blueprint into dir, all or none, and returns how many. Dir must not exist or be empty, unless overwrite is
 // set: then files of the blueprint replace those of the same name, and others stay.
 func Write(files fs.FS, dir string, overwrite bool) (int, error) {
@@ -139,51 +130,22 @@ func Write(files fs.FS, dir string, overwrite bool) (int, error) {
 		return 0, fmt.Errorf("directory %s cannot be read: %w", dir, err)
 	case len(taken) > 0 && !overwrite:
 		return 0, fmt.Errorf("directory %s is not empty; name another one, or add --force to write into it", dir)
-	case len(taken) > 0:
-		return copyFiles(files, dir)
 	}
-	return place(files, dir)
-}
-
-// place writes beside dir first, so that dir appears when it is complete.
-func place(files fs.FS, dir string) (int, error) {
-	parent := filepath.Dir(filepath.Clean(dir))
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return 0, fmt.Errorf("directory %s cannot be made: %w", parent, err)
-	}
-	temporary, err := os.MkdirTemp(parent, ".flux-landscaper-")
-	if err != nil {
-		return 0, fmt.Errorf("directory %s cannot be written: %w", parent, err)
-	}
-	defer func() { _ = os.RemoveAll(temporary) }()
-	if err := os.Chmod(temporary, 0o755); err != nil {
-		return 0, err
-	}
-	count, err := copyFiles(files, temporary)
-	if err != nil {
-		return 0, err
-	}
-	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return 0, fmt.Errorf("directory %s cannot be replaced: %w", dir, err)
-	}
-	return count, os.Rename(temporary, dir)
-}
-
-// copyFiles writes through a root, so that links in an existing directory lead nowhere else.
-func copyFiles(files fs.FS, dir string) (int, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return 0, fmt.Errorf("directory %s cannot be opened: %w", dir, err)
-	}
-	defer func() { _ = root.Close() }()
 	count := 0
-	err = fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		count++
-		return copyFile(files, root, name)
-	})
+	fill := func(root *os.Root) error {
+		return fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			count++
+			return copyFile(files, root, name)
+		})
+	}
+	if len(taken) > 0 {
+		err = pack.Fill(dir, fill)
+	} else {
+		err = pack.Place(dir, false, fill)
+	}
 	return count, err
 }
 

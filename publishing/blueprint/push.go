@@ -8,12 +8,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 	"github.com/flux-landscaper/flux-landscaper/publishing"
 	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
@@ -162,4 +166,22 @@ func (o PushOptions) annotations() map[string]string {
 		set(key, value)
 	}
 	return annotations
+}
+
+// documentConfig is blueprint.yaml as JSON, the config of artifacts in the format Landscaper.
+func documentConfig(dir string) ([]byte, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("directory %s cannot be opened: %w", dir, err)
+	}
+	defer func() { _ = root.Close() }()
+	text, err := templating.ReadFile(root.FS(), model.FileName)
+	if err != nil {
+		return nil, err
+	}
+	document, err := foreign.ToJSON(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s %w", model.FileName, err)
+	}
+	return document, nil
 }

@@ -20,29 +20,29 @@ import (
 )
 
 // artifact takes over an OCI artifact with all its parts.
-func (v *version) artifact(ctx context.Context, r *Resource, written string) (component.Typed, *component.DigestSpec, error) {
+func (v *version) artifact(ctx context.Context, r *Resource, written string) (*content, error) {
 	if written == "" {
-		return component.Typed{}, nil, errors.New("path is missing; write the reference of the artifact, such as registry.example.com/shop:1.0.0")
+		return nil, errors.New("path is missing; write the reference of the artifact, such as registry.example.com/shop:1.0.0")
 	}
 	ref, err := oci.ParseReference(normalReference(written))
 	if err != nil {
-		return component.Typed{}, nil, fmt.Errorf("path: %w", err)
+		return nil, fmt.Errorf("path: %w", err)
 	}
 	found, err := carry.Find(ctx, v.builder.Registry, normalReference(written), r.Input.Platforms)
 	if err != nil {
-		return component.Typed{}, nil, err
+		return nil, err
 	}
 	if err := v.rename(r, found, ref); err != nil {
-		return component.Typed{}, nil, err
+		return nil, err
 	}
 	return v.carry(ctx, found, ref)
 }
 
 // variants takes over an image, or makes one of several for one platform each.
-func (v *version) variants(ctx context.Context, r *Resource) (component.Typed, *component.DigestSpec, error) {
+func (v *version) variants(ctx context.Context, r *Resource) (*content, error) {
 	switch len(r.Input.Variants) {
 	case 0:
-		return component.Typed{}, nil, errors.New("variants is missing; list the references of images in registries")
+		return nil, errors.New("variants is missing; list the references of images in registries")
 	case 1:
 		return v.artifact(ctx, r, r.Input.Variants[0])
 	}
@@ -52,15 +52,15 @@ func (v *version) variants(ctx context.Context, r *Resource) (component.Typed, *
 	}
 	ref, err := oci.ParseReference(refs[0])
 	if err != nil {
-		return component.Typed{}, nil, fmt.Errorf("variants: %w", err)
+		return nil, fmt.Errorf("variants: %w", err)
 	}
 	made, err := carry.Combine(ctx, v.builder.Registry, refs)
 	if err != nil {
-		return component.Typed{}, nil, err
+		return nil, err
 	}
 	ref.Tag, ref.Digest = "", "" // they are those of one variant
 	if err := v.rename(r, made, ref); err != nil {
-		return component.Typed{}, nil, err
+		return nil, err
 	}
 	return v.carry(ctx, made, ref)
 }
@@ -96,20 +96,24 @@ func (v *version) hinted(hint string) string {
 }
 
 // carry adds the artifact to what is published next to the version, or to its blobs.
-func (v *version) carry(ctx context.Context, a *carry.Artifact, from oci.Reference) (component.Typed, *component.DigestSpec, error) {
-	spec := &component.DigestSpec{HashAlgorithm: component.HashSHA256, NormalisationAlgorithm: component.OCIArtifactDigest, Value: a.Digest.Encoded()}
+func (v *version) carry(ctx context.Context, a *carry.Artifact, from oci.Reference) (*content, error) {
 	if a.Digest.Algorithm().String() != "sha256" {
-		return component.Typed{}, nil, fmt.Errorf("artifact %s has the digest %s; only sha256 is supported, so push it anew", from.Repository(), a.Digest)
+		return nil, fmt.Errorf("artifact %s has the digest %s; only sha256 is supported, so push it anew", from.Repository(), a.Digest)
 	}
-	if v.builder.Base == "" {
-		access, err := v.set(ctx, a)
-		return access, spec, err
+	spec := component.NewDigest(component.OCIArtifactDigest, a.Digest.Encoded())
+	if v.builder.Base != "" {
+		if err := v.builder.plan(a); err != nil {
+			return nil, err
+		}
+		return accessTo(spec, map[string]any{"type": "ociArtifact", "imageReference": v.builder.reference(a, from)})
 	}
-	if err := v.builder.plan(a); err != nil {
-		return component.Typed{}, nil, err
+	// It is kept in a blob, with its name for tools that publish it as an artifact again.
+	mediaType := formats.SetMediaType(a.MediaType)
+	d, err := v.hold(mediaType, func(w io.Writer) error { return a.WriteSet(ctx, v.builder.Registry, w) })
+	if err != nil {
+		return nil, err
 	}
-	access, err := component.NewTyped(map[string]any{"type": "ociArtifact", "imageReference": v.builder.reference(a, from)})
-	return access, spec, err
+	return accessTo(spec, map[string]any{"type": "localBlob", "localReference": d.String(), "mediaType": mediaType, "referenceName": a.Name()})
 }
 
 // plan notes an artifact to copy, once.
@@ -136,16 +140,6 @@ func (b *Builder) reference(a *carry.Artifact, from oci.Reference) string {
 		out += "@" + a.Digest.String()
 	}
 	return out
-}
-
-// set keeps the artifact in a blob, with its name for tools that publish it as an artifact again.
-func (v *version) set(ctx context.Context, a *carry.Artifact) (component.Typed, error) {
-	mediaType := formats.SetMediaType(a.MediaType)
-	d, err := v.hold(mediaType, func(w io.Writer) error { return a.WriteSet(ctx, v.builder.Registry, w) })
-	if err != nil {
-		return component.Typed{}, err
-	}
-	return component.NewTyped(map[string]any{"type": "localBlob", "localReference": d.String(), "mediaType": mediaType, "referenceName": a.Name()})
 }
 
 // normalReference adds what people leave out of references to images of Docker Hub, and the tag latest.

@@ -306,7 +306,7 @@ func TestDownloads(t *testing.T) {
 			v, err := builder(t, base).make(t, input(server, test.input))
 			require.NoError(t, err)
 			require.Len(t, v.Blobs, 1)
-			assert.Equal(t, "chart", content(t, v.Blobs[0]))
+			assert.Equal(t, "chart", textOf(t, v.Blobs[0]))
 			assert.Equal(t, test.mediaType, v.Blobs[0].MediaType)
 			assert.Equal(t, digest.FromString("chart").Encoded(), v.Descriptor.Resources[0].Digest.Value)
 		})

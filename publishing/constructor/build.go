@@ -96,10 +96,11 @@ func (v *version) resources(ctx context.Context, d *component.Descriptor) error 
 		if err != nil {
 			return err
 		}
-		made := component.Resource{Element: element, Type: r.Type, Relation: r.relation()}
-		if made.Access, made.Digest, err = v.content(ctx, r); err != nil {
+		found, err := v.content(ctx, r)
+		if err != nil {
 			return fmt.Errorf("resource %s: %w", r.Name, err)
 		}
+		made := component.Resource{Element: element, Type: r.Type, Relation: r.relation(), Access: found.access, Digest: found.digest}
 		for _, ref := range slices.Concat(r.SourceRefs, r.SrcRefs) {
 			refLabels, err := labels(ref.Labels)
 			if err != nil {
@@ -127,11 +128,11 @@ func (v *version) sources(ctx context.Context, d *component.Descriptor) error {
 		if err != nil {
 			return err
 		}
-		access, _, err := v.content(ctx, s)
+		found, err := v.content(ctx, s)
 		if err != nil {
 			return fmt.Errorf("source %s: %w", s.Name, err)
 		}
-		d.Sources = append(d.Sources, component.Source{Element: element, Type: s.Type, Access: access})
+		d.Sources = append(d.Sources, component.Source{Element: element, Type: s.Type, Access: found.access})
 	}
 	return nil
 }
@@ -174,54 +175,44 @@ func labels(in []Label) ([]component.Label, error) {
 }
 
 // content returns the access to a resource and its digest, if there is one.
-func (v *version) content(ctx context.Context, r *Resource) (component.Typed, *component.DigestSpec, error) {
+func (v *version) content(ctx context.Context, r *Resource) (*content, error) {
 	if r.Input != nil {
 		return v.input(ctx, r)
 	}
 	access, err := component.ParseAccess(*r.Access)
 	if err != nil {
-		return component.Typed{}, nil, fmt.Errorf("access: %w", err)
+		return nil, fmt.Errorf("access: %w", err)
 	}
+	out := &content{access: *r.Access}
 	if v.builder.Digest == nil || r.Options.SkipDigestGeneration {
-		return *r.Access, nil, nil
+		return out, nil
 	}
 	switch a := access.(type) {
 	case component.OCIArtifact:
-		spec, err := v.artifactDigest(ctx, a.ImageReference)
-		return *r.Access, spec, err
+		found, err := v.builder.Digest(ctx, normalReference(a.ImageReference))
+		if err != nil {
+			return nil, fmt.Errorf("the digest of the artifact cannot be found: %w; add --skip-digest-generation to publish without digests of foreign artifacts", err)
+		}
+		out.digest = component.NewDigest(component.OCIArtifactDigest, found.Encoded())
 	case component.HelmChart, component.Web, component.OCIBlob:
-		spec, err := v.downloadDigest(ctx, r)
-		return *r.Access, spec, err
+		h := sha256.New()
+		if err := v.fetch(ctx, r, *r.Access, h); err != nil {
+			return nil, fmt.Errorf("the digest of the content cannot be found: %w; add --skip-digest-generation to publish without digests of foreign content", err)
+		}
+		out.digest = component.NewDigest(component.GenericBlobDigest, hex.EncodeToString(h.Sum(nil)))
 	}
-	return *r.Access, nil, nil
-}
-
-// downloadDigest reads the content that an access leads to.
-func (v *version) downloadDigest(ctx context.Context, r *Resource) (*component.DigestSpec, error) {
-	h := sha256.New()
-	if err := v.fetch(ctx, r, *r.Access, h); err != nil {
-		return nil, fmt.Errorf("the digest of the content cannot be found: %w; add --skip-digest-generation to publish without digests of foreign content", err)
-	}
-	return &component.DigestSpec{HashAlgorithm: component.HashSHA256, NormalisationAlgorithm: component.GenericBlobDigest, Value: hex.EncodeToString(h.Sum(nil))}, nil
-}
-
-func (v *version) artifactDigest(ctx context.Context, reference string) (*component.DigestSpec, error) {
-	found, err := v.builder.Digest(ctx, normalReference(reference))
-	if err != nil {
-		return nil, fmt.Errorf("the digest of the artifact cannot be found: %w; add --skip-digest-generation to publish without digests of foreign artifacts", err)
-	}
-	return &component.DigestSpec{HashAlgorithm: component.HashSHA256, NormalisationAlgorithm: component.OCIArtifactDigest, Value: found.Encoded()}, nil
+	return out, nil
 }
 
 // keep adds a local blob.
-func (v *version) keep(mediaType string, write func(io.Writer) error) (component.Typed, *component.DigestSpec, error) {
+func (v *version) keep(mediaType string, write func(io.Writer) error) (*content, error) {
 	d, err := v.hold(mediaType, write)
 	if err != nil {
-		return component.Typed{}, nil, err
+		return nil, err
 	}
-	access, err := component.NewTyped(map[string]any{"type": "localBlob", "localReference": d.String(), "mediaType": mediaType})
-	spec := &component.DigestSpec{HashAlgorithm: component.HashSHA256, NormalisationAlgorithm: component.GenericBlobDigest, Value: d.Encoded()}
-	return access, spec, err
+	return accessTo(component.NewDigest(component.GenericBlobDigest, d.Encoded()), map[string]any{
+		"type": "localBlob", "localReference": d.String(), "mediaType": mediaType,
+	})
 }
 
 // hold adds a blob to those of the version, once.
@@ -232,8 +223,7 @@ func (v *version) hold(mediaType string, write func(io.Writer) error) (digest.Di
 	}
 	if !v.known[blob.Digest] {
 		v.known[blob.Digest] = true
-		v.blobs = append(v.blobs, formats.Content{MediaType: mediaType, Digest: blob.Digest, Size: blob.Size,
-			Open: func() (io.ReadCloser, error) { return io.NopCloser(blob.Reader()), nil }})
+		v.blobs = append(v.blobs, formats.Content{MediaType: mediaType, Digest: blob.Digest, Size: blob.Size, Data: blob.Content})
 	}
 	return blob.Digest, nil
 }
@@ -242,10 +232,6 @@ func decodeExact(raw json.RawMessage) (any, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
-	return decodeNumbers(raw)
-}
-
-func decodeNumbers(raw json.RawMessage) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	var out any

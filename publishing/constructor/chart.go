@@ -24,25 +24,25 @@ import (
 )
 
 // chart takes a packaged chart, the directory of one, or a chart of a Helm repository.
-func (v *version) chart(ctx context.Context, r *Resource) (component.Typed, *component.DigestSpec, error) {
+func (v *version) chart(ctx context.Context, r *Resource) (*content, error) {
 	in := r.Input
 	if in.HelmRepository != "" {
 		return v.repositoryChart(ctx, r)
 	}
 	path, err := v.path(in)
 	if err != nil {
-		return component.Typed{}, nil, err
+		return nil, err
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return component.Typed{}, nil, fmt.Errorf("chart %s cannot be read: %w; paths are relative to the constructor", in.Path, fault.WithoutPath(err))
+		return nil, fmt.Errorf("chart %s cannot be read: %w; paths are relative to the constructor", in.Path, fault.WithoutPath(err))
 	}
 	if !info.IsDir() {
 		return v.keep(oci.HelmChartLayer, func(w io.Writer) error { return copyFile(w, path, in.Path) })
 	}
 	o, err := chartOptions(path, in)
 	if err != nil {
-		return component.Typed{}, nil, err
+		return nil, err
 	}
 	return v.keep(oci.HelmChartLayer, func(w io.Writer) error {
 		_, err := pack.Directory(w, path, *o)
@@ -79,10 +79,10 @@ func chartOptions(path string, in *Input) (*pack.Options, error) {
 }
 
 // repositoryChart downloads a chart, so that it lies in the version as one from a directory does.
-func (v *version) repositoryChart(ctx context.Context, r *Resource) (component.Typed, *component.DigestSpec, error) {
+func (v *version) repositoryChart(ctx context.Context, r *Resource) (*content, error) {
 	in := r.Input
 	if in.Path == "" || in.Version == "" {
-		return component.Typed{}, nil, errors.New("a chart of a Helm repository needs path, the name of the chart, and version")
+		return nil, errors.New("a chart of a Helm repository needs path, the name of the chart, and version")
 	}
 	if base, isOCI := strings.CutPrefix(in.HelmRepository, "oci://"); isOCI {
 		ref := strings.TrimSuffix(base, "/") + "/" + in.Path + ":" + strings.ReplaceAll(in.Version, "+", "_")
@@ -93,10 +93,10 @@ func (v *version) repositoryChart(ctx context.Context, r *Resource) (component.T
 }
 
 // download keeps what an access leads to, compressed and called as the input says.
-func (v *version) download(ctx context.Context, r *Resource, in *Input, mediaType string, fields map[string]any) (component.Typed, *component.DigestSpec, error) {
+func (v *version) download(ctx context.Context, r *Resource, in *Input, mediaType string, fields map[string]any) (*content, error) {
 	access, err := component.NewTyped(fields)
 	if err != nil {
-		return component.Typed{}, nil, err
+		return nil, err
 	}
 	return v.blob(in, mediaType, func(w io.Writer) error { return v.fetch(ctx, r, access, w) })
 }
@@ -110,9 +110,9 @@ func (v *version) fetch(ctx context.Context, r *Resource, access component.Typed
 }
 
 // web takes a file of a web server.
-func (v *version) web(ctx context.Context, r *Resource) (component.Typed, *component.DigestSpec, error) {
+func (v *version) web(ctx context.Context, r *Resource) (*content, error) {
 	if r.Input.URL == "" {
-		return component.Typed{}, nil, errors.New("url is missing; write the address of the file")
+		return nil, errors.New("url is missing; write the address of the file")
 	}
 	in := r.Input
 	access := map[string]any{"type": "wget", "url": in.URL}
@@ -129,10 +129,10 @@ func (v *version) web(ctx context.Context, r *Resource) (component.Typed, *compo
 }
 
 // git takes the files of a commit, as a tar with gzip.
-func (v *version) git(ctx context.Context, r *Resource) (component.Typed, *component.DigestSpec, error) {
+func (v *version) git(ctx context.Context, r *Resource) (*content, error) {
 	in := r.Input
 	if in.Repository == "" {
-		return component.Typed{}, nil, errors.New("repository is missing; write the URL of the Git repository")
+		return nil, errors.New("repository is missing; write the URL of the Git repository")
 	}
 	compress := true
 	access := map[string]any{"type": "git", "repository": in.Repository, "ref": in.Ref, "commit": in.Commit, "pathSpec": in.Path}
@@ -140,21 +140,21 @@ func (v *version) git(ctx context.Context, r *Resource) (component.Typed, *compo
 }
 
 // spiff lets a file go through Spiff++, with the values of the input under values.
-func (v *version) spiff(ctx context.Context, in *Input) (component.Typed, *component.DigestSpec, error) {
+func (v *version) spiff(ctx context.Context, in *Input) (*content, error) {
 	if len(in.Libraries) > 0 {
-		return component.Typed{}, nil, errors.New("libraries are not supported; put their templates into the file")
+		return nil, errors.New("libraries are not supported; put their templates into the file")
 	}
 	path, err := v.path(in)
 	if err != nil {
-		return component.Typed{}, nil, err
+		return nil, err
 	}
 	var source bytes.Buffer
 	if err := copyFile(&source, path, in.Path); err != nil {
-		return component.Typed{}, nil, err
+		return nil, err
 	}
 	out, err := Substitute(ctx, source.Bytes(), Spiff, in.Values)
 	if err != nil {
-		return component.Typed{}, nil, fmt.Errorf("file %s: %w", in.Path, err)
+		return nil, fmt.Errorf("file %s: %w", in.Path, err)
 	}
 	return v.bytes(in, mediaYAML, out)
 }

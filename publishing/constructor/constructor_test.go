@@ -64,13 +64,10 @@ func buildWith(t *testing.T, b *Builder, text string) (formats.Version, error) {
 	return b.Build(context.Background(), &read.Components[0])
 }
 
-func content(t *testing.T, c formats.Content) string {
+func textOf(t *testing.T, c formats.Content) string {
 	t.Helper()
-	opened, err := c.Open()
+	raw, err := io.ReadAll(c.Reader())
 	require.NoError(t, err)
-	raw, err := io.ReadAll(opened)
-	require.NoError(t, err)
-	require.NoError(t, opened.Close())
 	assert.Equal(t, c.Digest, digest.FromBytes(raw))
 	assert.Equal(t, c.Size, int64(len(raw)))
 	return string(raw)
@@ -248,7 +245,7 @@ func TestInputs(t *testing.T) {
 			v, err := build(t, dir, resource("input: "+test.input))
 			require.NoError(t, err)
 			require.Len(t, v.Blobs, 1)
-			got := content(t, v.Blobs[0])
+			got := textOf(t, v.Blobs[0])
 			if test.content != "" {
 				assert.Equal(t, test.content, got)
 			}

@@ -46,36 +46,46 @@ var insteadOf = map[string]string{
 	"ocm":    "refer to the other component version in componentReferences, or take the resource out of it (ocm download resources) and use type file",
 }
 
-type made func() (component.Typed, *component.DigestSpec, error)
+// content is where the content of a resource is, and its digest where it is known.
+type content struct {
+	access component.Typed
+	digest *component.DigestSpec
+}
+
+// accessTo returns content behind an access of these fields.
+func accessTo(digest *component.DigestSpec, fields map[string]any) (*content, error) {
+	access, err := component.NewTyped(fields)
+	return &content{access, digest}, err
+}
 
 // input takes the content that an input names.
-func (v *version) input(ctx context.Context, r *Resource) (component.Typed, *component.DigestSpec, error) {
+func (v *version) input(ctx context.Context, r *Resource) (*content, error) {
 	in := r.Input
 	kind, _, _ := strings.Cut(in.Type, "/")
-	kinds := map[string]made{
-		"file":        func() (component.Typed, *component.DigestSpec, error) { return v.file(in) },
-		"dir":         func() (component.Typed, *component.DigestSpec, error) { return v.dir(in) },
-		"utf8":        func() (component.Typed, *component.DigestSpec, error) { return v.text(in) },
-		"inline":      func() (component.Typed, *component.DigestSpec, error) { return v.text(in) },
-		"binary":      func() (component.Typed, *component.DigestSpec, error) { return v.bytes(in, mediaBytes, in.Data) },
-		"helm":        func() (component.Typed, *component.DigestSpec, error) { return v.chart(ctx, r) },
-		"ociArtifact": func() (component.Typed, *component.DigestSpec, error) { return v.artifact(ctx, r, in.Path) },
-		"ociImage":    func() (component.Typed, *component.DigestSpec, error) { return v.artifact(ctx, r, in.Path) },
-		"dockermulti": func() (component.Typed, *component.DigestSpec, error) { return v.variants(ctx, r) },
-		"wget":        func() (component.Typed, *component.DigestSpec, error) { return v.web(ctx, r) },
-		"git":         func() (component.Typed, *component.DigestSpec, error) { return v.git(ctx, r) },
-		"spiff":       func() (component.Typed, *component.DigestSpec, error) { return v.spiff(ctx, in) },
+	kinds := map[string]func() (*content, error){
+		"file":        func() (*content, error) { return v.file(in) },
+		"dir":         func() (*content, error) { return v.dir(in) },
+		"utf8":        func() (*content, error) { return v.text(in) },
+		"inline":      func() (*content, error) { return v.text(in) },
+		"binary":      func() (*content, error) { return v.bytes(in, mediaBytes, in.Data) },
+		"helm":        func() (*content, error) { return v.chart(ctx, r) },
+		"ociArtifact": func() (*content, error) { return v.artifact(ctx, r, in.Path) },
+		"ociImage":    func() (*content, error) { return v.artifact(ctx, r, in.Path) },
+		"dockermulti": func() (*content, error) { return v.variants(ctx, r) },
+		"wget":        func() (*content, error) { return v.web(ctx, r) },
+		"git":         func() (*content, error) { return v.git(ctx, r) },
+		"spiff":       func() (*content, error) { return v.spiff(ctx, in) },
 	}
 	take := kinds[kind]
 	if take == nil {
-		return component.Typed{}, nil, fmt.Errorf("input.type %q is not supported; %s", in.Type, cmp.Or(insteadOf[kind],
+		return nil, fmt.Errorf("input.type %q is not supported; %s", in.Type, cmp.Or(insteadOf[kind],
 			"use file, dir, utf8, binary, spiff, helm, ociArtifact, ociImage, dockermulti, git or wget"))
 	}
-	access, spec, err := take()
+	made, err := take()
 	if err != nil {
-		return component.Typed{}, nil, fmt.Errorf("input: %w", err)
+		return nil, fmt.Errorf("input: %w", err)
 	}
-	return access, spec, nil
+	return made, nil
 }
 
 // path returns the path of a file or directory of the author.
@@ -91,10 +101,10 @@ func (v *version) path(in *Input) (string, error) {
 
 func (in *Input) compressed() bool { return in.Compress != nil && *in.Compress }
 
-func (v *version) file(in *Input) (component.Typed, *component.DigestSpec, error) {
+func (v *version) file(in *Input) (*content, error) {
 	path, err := v.path(in)
 	if err != nil {
-		return component.Typed{}, nil, err
+		return nil, err
 	}
 	return v.blob(in, mediaBytes, func(w io.Writer) error { return copyFile(w, path, in.Path) })
 }
@@ -123,7 +133,7 @@ func copyFile(w io.Writer, path, written string) error {
 }
 
 // blob keeps what write writes, compressed where the input says so.
-func (v *version) blob(in *Input, mediaType string, write func(io.Writer) error) (component.Typed, *component.DigestSpec, error) {
+func (v *version) blob(in *Input, mediaType string, write func(io.Writer) error) (*content, error) {
 	if !in.compressed() {
 		return v.keep(cmp.Or(in.MediaType, mediaType), write)
 	}
@@ -134,17 +144,17 @@ func (v *version) blob(in *Input, mediaType string, write func(io.Writer) error)
 	})
 }
 
-func (v *version) bytes(in *Input, mediaType string, content []byte) (component.Typed, *component.DigestSpec, error) {
+func (v *version) bytes(in *Input, mediaType string, content []byte) (*content, error) {
 	return v.blob(in, mediaType, func(w io.Writer) error {
 		_, err := w.Write(content)
 		return err
 	})
 }
 
-func (v *version) dir(in *Input) (component.Typed, *component.DigestSpec, error) {
+func (v *version) dir(in *Input) (*content, error) {
 	path, err := v.path(in)
 	if err != nil {
-		return component.Typed{}, nil, err
+		return nil, err
 	}
 	o := pack.Options{
 		Include: in.IncludeFiles, Exclude: in.ExcludeFiles, Uncompressed: !in.compressed(),
@@ -167,30 +177,30 @@ func (v *version) dir(in *Input) (component.Typed, *component.DigestSpec, error)
 }
 
 // text takes content that is written in place.
-func (v *version) text(in *Input) (component.Typed, *component.DigestSpec, error) {
+func (v *version) text(in *Input) (*content, error) {
 	switch {
 	case in.Text != nil:
 		return v.bytes(in, mediaText, []byte(*in.Text))
 	case len(in.JSON) > 0:
 		var compact bytes.Buffer
 		if err := json.Compact(&compact, in.JSON); err != nil {
-			return component.Typed{}, nil, err
+			return nil, err
 		}
 		return v.bytes(in, mediaJSON, compact.Bytes())
 	case len(in.FormattedJSON) > 0:
 		var indented bytes.Buffer
 		if err := json.Indent(&indented, in.FormattedJSON, "", "  "); err != nil {
-			return component.Typed{}, nil, err
+			return nil, err
 		}
 		return v.bytes(in, mediaJSON, indented.Bytes())
 	case len(in.YAML) > 0:
 		out, err := yaml.JSONToYAML(in.YAML)
 		if err != nil {
-			return component.Typed{}, nil, err
+			return nil, err
 		}
 		return v.bytes(in, mediaYAML, out)
 	case len(in.Data) > 0:
 		return v.bytes(in, mediaBytes, in.Data)
 	}
-	return component.Typed{}, nil, errors.New("there is no content; set text, json, formattedJson, yaml or data")
+	return nil, errors.New("there is no content; set text, json, formattedJson, yaml or data")
 }

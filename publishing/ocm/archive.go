@@ -10,8 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 
+	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 )
 
@@ -31,7 +31,6 @@ func WriteArchive(dir string, v formats.Version, overwrite bool) error {
 }
 
 func write(dir string, overwrite bool, fill func(formats.Sink) error) error {
-	dir = filepath.Clean(dir)
 	taken, err := os.ReadDir(dir)
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
@@ -41,21 +40,7 @@ func write(dir string, overwrite bool, fill func(formats.Sink) error) error {
 	case len(taken) > 0 && !replaceable(taken):
 		return fmt.Errorf("directory %s holds something else than component versions and is not replaced; name another one", dir)
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return fmt.Errorf("directory %s cannot be made: %w", filepath.Dir(dir), err)
-	}
-	temporary, err := os.MkdirTemp(filepath.Dir(dir), ".flux-landscaper-")
-	if err != nil {
-		return fmt.Errorf("directory %s cannot be written: %w", filepath.Dir(dir), err)
-	}
-	defer func() { _ = os.RemoveAll(temporary) }()
-	if err := fillDirectory(temporary, fill); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("directory %s cannot be replaced: %w", dir, err)
-	}
-	return os.Rename(temporary, dir)
+	return pack.Place(dir, true, func(root *os.Root) error { return fill(directorySink{root}) })
 }
 
 // replaceable reports whether a directory is an archive, so that --overwrite cannot remove anything else.
@@ -67,18 +52,6 @@ func replaceable(entries []fs.DirEntry) bool {
 		}
 	}
 	return true
-}
-
-func fillDirectory(dir string, fill func(formats.Sink) error) error {
-	if err := os.Chmod(dir, 0o755); err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = root.Close() }()
-	return fill(directorySink{root})
 }
 
 // directorySink writes files below a directory.

@@ -4,14 +4,12 @@
 package ocm
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/opencontainers/go-digest"
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/publishing"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
@@ -31,9 +29,6 @@ type Pushed struct {
 	// Unchanged tells that the registry had it already.
 	Unchanged bool `json:"unchanged,omitempty"`
 }
-
-// maxGenerated is how large a blob may be that cannot be read at any place, such as a descriptor.
-const maxGenerated = 64 << 20
 
 // Push publishes a component version: blobs first, then the manifest, with the tag at last, so that a version is there completely or
 // not at all. A version that is there with other content is an error, unless overwrite is set, and so is one that others have replaced when it is looked at
@@ -82,51 +77,16 @@ func existing(ctx context.Context, r publishing.Registry, ref string) (digest.Di
 }
 
 func upload(ctx context.Context, r publishing.Registry, ref string, image *formats.Image) error {
-	for _, content := range append([]formats.Content{image.Config}, image.Layers...) {
-		if err := uploadBlob(ctx, r, ref, content); err != nil {
+	for _, blob := range append([]formats.Content{image.Config}, image.Layers...) {
+		if _, err := r.Client.PushBlob(ctx, ref, oci.Source{MediaType: blob.MediaType, Content: blob.Data, Size: blob.Size}, r.Credentials); err != nil {
 			return err
 		}
 	}
-	manifest, err := readAll(image.Manifest)
-	if err != nil {
-		return err
+	manifest, err := io.ReadAll(image.Manifest.Reader())
+	if err == nil {
+		_, err = r.Client.PushManifest(ctx, ref, image.Manifest.MediaType, manifest, r.Credentials)
 	}
-	_, err = r.Client.PushManifest(ctx, ref, ocispec.MediaTypeImageManifest, manifest, r.Credentials)
 	return err
-}
-
-func uploadBlob(ctx context.Context, r publishing.Registry, ref string, content formats.Content) error {
-	opened, err := content.Open()
-	if err != nil {
-		return fmt.Errorf("blob %s cannot be read: %w", content.Digest, err)
-	}
-	defer func() { _ = opened.Close() }()
-	at, ok := opened.(io.ReaderAt)
-	if !ok {
-		raw, err := readAll(content)
-		if err != nil {
-			return err
-		}
-		at = bytes.NewReader(raw)
-	}
-	_, err = r.Client.PushBlob(ctx, ref, oci.Source{MediaType: content.MediaType, Content: at, Size: content.Size}, r.Credentials)
-	return err
-}
-
-func readAll(content formats.Content) ([]byte, error) {
-	opened, err := content.Open()
-	if err != nil {
-		return nil, fmt.Errorf("blob %s cannot be read: %w", content.Digest, err)
-	}
-	defer func() { _ = opened.Close() }()
-	raw, err := io.ReadAll(io.LimitReader(opened, maxGenerated+1))
-	if err == nil && int64(len(raw)) != content.Size {
-		err = fmt.Errorf("it has %d bytes and not %d", len(raw), content.Size)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("blob %s cannot be read: %w", content.Digest, err)
-	}
-	return raw, nil
 }
 
 // Order sorts component versions so that each comes after those it refers to: an interrupted push leaves no dangling reference.

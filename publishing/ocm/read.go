@@ -155,14 +155,8 @@ func (r *Reader) only(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var written string
-	switch t := spec.(type) {
-	case component.CTF:
-		written = t.FilePath
-	case component.Archive:
-		written = t.FilePath
-	}
-	root, err := os.OpenRoot(filepath.Join(r.place.Root, written))
+	archive, _ := spec.(component.Archive)
+	root, err := os.OpenRoot(filepath.Join(r.place.Root, archive.FilePath))
 	if err != nil {
 		return "", fmt.Errorf("component %s: name its version; the directory cannot be listed: %w", name, err)
 	}

@@ -4,8 +4,10 @@
 package pack
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -74,4 +76,43 @@ func (c *counter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.n += int64(n)
 	return n, err
+}
+
+// Place makes a directory out of what fill puts into its root. It appears when it is complete, in place of an empty one or, if replace is set, of
+// another one.
+func Place(dir string, replace bool, fill func(*os.Root) error) error {
+	dir = filepath.Clean(dir)
+	parent := filepath.Dir(dir)
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return fmt.Errorf("directory %s cannot be made: %w", parent, err)
+	}
+	temporary, err := os.MkdirTemp(parent, ".flux-landscaper-")
+	if err != nil {
+		return fmt.Errorf("directory %s cannot be written: %w", parent, err)
+	}
+	defer func() { _ = os.RemoveAll(temporary) }()
+	if err := os.Chmod(temporary, 0o755); err != nil {
+		return err
+	}
+	if err := Fill(temporary, fill); err != nil {
+		return err
+	}
+	remove := os.Remove
+	if replace {
+		remove = os.RemoveAll
+	}
+	if err := remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("directory %s cannot be replaced: %w", dir, err)
+	}
+	return os.Rename(temporary, dir)
+}
+
+// Fill writes into a directory through a root, so that links in it lead nowhere else.
+func Fill(dir string, fill func(*os.Root) error) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("directory %s cannot be opened: %w", dir, err)
+	}
+	defer func() { _ = root.Close() }()
+	return fill(root)
 }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/static"
@@ -235,8 +234,7 @@ func (c packedChart) artifact(release containerimage.Release) v1.Image {
 	if description, isText := metadata["description"].(string); isText {
 		annotations["org.opencontainers.image.description"] = description
 	}
-	layered := that(mutate.AppendLayers(empty.Image, static.NewLayer(c.archive, helmContent)))
-	annotated := mutate.Annotations(mutate.ConfigMediaType(mutate.MediaType(layered, types.OCIManifestSchema1), helmConfig), annotations).(v1.Image)
+	annotated := mutate.Annotations(artifact(static.NewLayer(c.archive, helmContent), helmConfig), annotations).(v1.Image)
 	config, manifest := that(json.Marshal(metadata)), that(annotated.Manifest()).DeepCopy()
 	var err error
 	manifest.Config.Digest, manifest.Config.Size, err = v1.SHA256(bytes.NewReader(config))

@@ -19,7 +19,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -62,9 +61,6 @@ const (
 	// ChecksumsFile lists the SHA-256 sums of all files beside it, as sha256sum does; SignatureFile is its signature.
 	ChecksumsFile, SignatureFile = "checksums.txt", "checksums.txt.sig"
 )
-
-// program is a program of the folder Programs.
-type program struct{ file, command, os, architecture string }
 
 // broken is what ends the work on a release.
 type broken struct{ error }
@@ -115,38 +111,8 @@ func copyTree(to, from string, change func(string) string) {
 	}))
 }
 
-// Images returns the images of the programs landscaper_linux_* in a folder.
-func Images(programs string, release containerimage.Release) (set *containerimage.Set, err error) {
-	defer caught(&err)
-	var own []containerimage.Program
-	for _, p := range programsIn(programs) {
-		if p.command == "landscaper" && p.os == "linux" {
-			own = append(own, containerimage.Program{File: p.file, Architecture: p.architecture})
-		}
-	}
-	if len(own) == 0 {
-		return nil, fmt.Errorf("folder %s has no program landscaper_linux_<architecture>: build it first, as make images does", programs)
-	}
-	return containerimage.NewSet(own, release)
-}
-
-// programsIn lists the programs of a folder, sorted by name.
-func programsIn(folder string) (found []program) {
-	for _, entry := range that(os.ReadDir(folder)) {
-		if parts := strings.Split(strings.TrimSuffix(entry.Name(), ".exe"), "_"); len(parts) == 3 {
-			found = append(found, program{filepath.Join(folder, entry.Name()), parts[0], parts[1], parts[2]})
-		}
-	}
-	return found
-}
-
-// commandLines returns the programs of the command line for people.
-func commandLines(folder string) []program {
-	return slices.DeleteFunc(programsIn(folder), func(p program) bool { return p.command != "flux-landscaper" })
-}
-
 // Make writes all files of a release into folder dist, which it makes, and returns the images. What an earlier release left there is removed.
-func Make(dist string, o Options) (images *containerimage.Set, err error) {
+func Make(dist string, o Options) (images *Set, err error) {
 	defer caught(&err)
 	must(o.checkVersion())
 	images = that(Images(o.Programs, o.Release))
@@ -157,7 +123,7 @@ func Make(dist string, o Options) (images *containerimage.Set, err error) {
 		}
 	}
 	must(images.WriteLayout(filepath.Join(dist, ImagesFolder), o.Release.Version))
-	writeManifests(dist, o, that(images.Digest()).String())
+	writeManifests(dist, o, that(images.Index.Digest()).String())
 	writeSchemas(dist, filepath.Join(o.Source, "config", "crd", "bases"))
 	must(Charts(dist, o))
 	charts := that(layout.Write(filepath.Join(dist, ChartsLayout), empty.Index))
@@ -168,7 +134,7 @@ func Make(dist string, o Options) (images *containerimage.Set, err error) {
 	writePlugin(dist, o)
 	for _, p := range programsIn(o.Programs) {
 		name := strings.Join([]string{p.command, p.os, p.architecture}, "_") + ".spdx.json"
-		write(filepath.Join(dist, name), that(containerimage.Materials(p.file, o.Release)))
+		write(filepath.Join(dist, name), materials(p.file, o.Release))
 	}
 	writeChecksums(dist, o.Key)
 	return images, nil
@@ -220,12 +186,11 @@ func build(folder string) []byte {
 }
 
 // Artifact returns a folder as the OCI artifact that `flux push artifact` makes of it.
-func Artifact(folder string, release containerimage.Release) (artifact v1.Image, err error) {
+func Artifact(folder string, release containerimage.Release) (made v1.Image, err error) {
 	defer caught(&err)
 	var packed bytes.Buffer
 	that(pack.Directory(&packed, folder, pack.Options{}))
-	layered := that(mutate.AppendLayers(empty.Image, static.NewLayer(packed.Bytes(), fluxContent)))
-	return mutate.Annotations(mutate.ConfigMediaType(mutate.MediaType(layered, types.OCIManifestSchema1), fluxConfig), map[string]string{
+	return mutate.Annotations(artifact(static.NewLayer(packed.Bytes(), fluxContent), fluxConfig), map[string]string{
 		"org.opencontainers.image.source":   containerimage.Source,
 		"org.opencontainers.image.revision": release.Version + "@sha1:" + release.Revision,
 		"org.opencontainers.image.created":  release.Created.UTC().Format(time.RFC3339),

@@ -153,7 +153,7 @@ func TestManifestsNameTheImageByDigest(t *testing.T) {
 	dist := t.TempDir()
 	set, err := Make(dist, optionsOf(programs(t, "landscaper_linux_amd64")))
 	require.NoError(t, err)
-	digest, err := set.Digest()
+	digest, err := set.Index.Digest()
 	require.NoError(t, err)
 
 	install := string(read(t, dist, "install.yaml"))

@@ -12,7 +12,7 @@ import (
 
 // Access says where the content of a resource is. It is one of OCIArtifact, RelativeOCIReference, LocalBlob, LocalOCIBlob,
 // LocalFilesystemBlob, OCIBlob, HelmChart, Web, GitHub, Git, Elsewhere and NoContent.
-type Access interface{ access() }
+type Access any
 
 // OCIArtifact is an artifact in an OCI registry (types ociArtifact, ociRegistry, ociImage).
 type OCIArtifact struct {
@@ -125,19 +125,6 @@ type Elsewhere struct {
 // NoContent says that the resource has no content (type none).
 type NoContent struct{}
 
-func (OCIArtifact) access()          {}
-func (RelativeOCIReference) access() {}
-func (LocalBlob) access()            {}
-func (LocalOCIBlob) access()         {}
-func (LocalFilesystemBlob) access()  {}
-func (OCIBlob) access()              {}
-func (HelmChart) access()            {}
-func (Web) access()                  {}
-func (GitHub) access()               {}
-func (Git) access()                  {}
-func (Elsewhere) access()            {}
-func (NoContent) access()            {}
-
 // accessTypes are the supported types by kindOf their names.
 var accessTypes = map[string]func(Typed) (Access, error){
 	"ociartifact":          accessOf[OCIArtifact]("imageReference"),
@@ -175,7 +162,7 @@ func ParseAccess(t Typed) (Access, error) {
 	return nil, fmt.Errorf("access type %q is unknown; use for example localBlob or ociArtifact", t.Type)
 }
 
-func accessOf[T Access](required ...string) func(Typed) (Access, error) {
+func accessOf[T any](required ...string) func(Typed) (Access, error) {
 	return func(t Typed) (Access, error) {
 		var out T
 		err := t.into("access", &out, required...)

@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -87,13 +87,10 @@ type Closed struct {
 // cycles end by that. The first error cancels the rest; it names the way of references that leads to the component.
 func Closure(ctx context.Context, root *Descriptor, resolver Resolver, limits Limits) (*Closed, error) {
 	w := &walk{
-		resolver: resolver, limits: limits.withDefaults(), seen: map[Key]bool{root.Key(): true}, weighed: map[*Descriptor]struct{}{},
+		resolver: resolver, limits: limits.withDefaults(), seen: map[Key]bool{root.Key(): true},
 		closed: &Closed{Root: root, requested: map[Key]*Descriptor{root.Key(): root}, own: map[Key]*Descriptor{}},
 	}
 	level := []*visit{{found: root}}
-	if err := w.weigh(root); err != nil {
-		return nil, err
-	}
 	w.add(level[0])
 	for depth := 1; ; depth++ {
 		level = w.next(level)
@@ -116,10 +113,8 @@ type walk struct {
 	seen     map[Key]bool
 	closed   *Closed
 
-	// mu guards what descriptors were found so far, and their weight.
-	mu      sync.Mutex
-	weighed map[*Descriptor]struct{}
-	weight  int64
+	// weight is that of what was found so far.
+	weight atomic.Int64
 }
 
 // visit is one component version on the way.
@@ -195,21 +190,11 @@ func (w *walk) visit(ctx context.Context, v *visit) error {
 	if err != nil {
 		return fmt.Errorf("component %s cannot be resolved: %w", v.way(), err)
 	}
-	v.found = found
-	return w.weigh(found)
-}
-
-// weigh counts a descriptor when it arrives: those of a whole level may be far more than there is memory for.
-func (w *walk) weigh(d *Descriptor) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if _, isWeighed := w.weighed[d]; isWeighed {
-		return nil
-	}
-	w.weighed[d] = struct{}{}
-	if w.weight += d.weight; w.weight > int64(w.limits.Bytes) {
+	// Counted when it arrives: those of a whole level may be far more than there is memory for.
+	if w.weight.Add(found.weight) > int64(w.limits.Bytes) {
 		return fmt.Errorf("the descriptors behind component %s take more than %d bytes of memory; split it", w.closed.Root.Key(), w.limits.Bytes)
 	}
+	v.found = found
 	return nil
 }
 

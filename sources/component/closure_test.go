@@ -203,14 +203,6 @@ func TestAClosureEndsWhileALevelArrives(t *testing.T) {
 	assert.Less(t, asked.Load(), int32(25))
 }
 
-func TestADescriptorThatManyReferencesLeadToWeighsOnce(t *testing.T) {
-	same := decode(t, "meta: {schemaVersion: v2}\ncomponent: {name: example.com/a, version: 1.0.0}")
-	one := component.ResolverFunc(func(context.Context, component.Key, component.Hint) (*component.Descriptor, error) { return same, nil })
-	closed, err := component.Closure(t.Context(), refersTo("root", "a", "b", "c"), one, component.Limits{Bytes: int(same.Weight())})
-	require.NoError(t, err)
-	assert.Len(t, closed.Descriptors, 2)
-}
-
 func TestLocate(t *testing.T) {
 	a := refersTo("a")
 	a.Resources = []component.Resource{{Element: component.Element{Name: "chart", Version: "1.0.0"}, Type: "helmChart"}}
@@ -244,6 +236,11 @@ func TestViewAll(t *testing.T) {
 	assert.Equal(t, "example.com/a", v3[1].(map[string]any)["metadata"].(map[string]any)["name"])
 }
 
+// overwriteList is a list of overwrites as manifests have it.
+type overwriteList []v1alpha1.ComponentVersionOverwrite
+
+func (l overwriteList) read() *component.Overwrites { return component.NewOverwrites(l) }
+
 // side makes one side of an overwrite.
 func side(repository, name, version string) v1alpha1.ComponentVersionOverwriteReference {
 	out := v1alpha1.ComponentVersionOverwriteReference{ComponentName: name, Version: version}
@@ -261,23 +258,23 @@ func registry(t testing.TB, base string) component.Typed {
 func TestOverwrites(t *testing.T) {
 	before := component.Location{Repository: registry(t, "old"), Key: component.Key{Name: "example.com/a", Version: "1"}}
 	for name, test := range map[string]struct {
-		overwrites component.Overwrites
+		overwrites overwriteList
 		want       component.Location
 		diff       string
 	}{
 		"none":                  {nil, before, ""},
-		"other component":       {component.Overwrites{{Source: side("", "example.com/b", ""), Substitution: side("", "", "2")}}, before, ""},
-		"other repository":      {component.Overwrites{{Source: side("other", "", ""), Substitution: side("", "", "2")}}, before, ""},
-		"same as it was":        {component.Overwrites{{Substitution: side("old", "example.com/a", "1")}}, before, ""},
-		"version of a name":     {component.Overwrites{{Source: side("", "example.com/a", ""), Substitution: side("", "", "2")}}, component.Location{Repository: before.Repository, Key: component.Key{Name: "example.com/a", Version: "2"}}, "- version: 1\n+ version: 2"},
-		"empty source":          {component.Overwrites{{Substitution: side("", "example.com/b", "")}}, component.Location{Repository: before.Repository, Key: component.Key{Name: "example.com/b", Version: "1"}}, "- componentName: example.com/a\n+ componentName: example.com/b"},
-		"repository, by alias":  {component.Overwrites{{Source: side("old", "example.com/a", "1"), Substitution: side("new", "", "")}}, component.Location{Repository: registry(t, "new"), Key: before.Key}, "- repositoryContext: {\"baseUrl\":\"old\",\"type\":\"ociRegistry\"}\n+ repositoryContext: {\"baseUrl\":\"new\",\"type\":\"OCIRegistry\"}"},
-		"parts of several":      {component.Overwrites{{Substitution: side("", "", "2")}, {Substitution: side("", "example.com/b", "")}}, component.Location{Repository: before.Repository, Key: component.Key{Name: "example.com/b", Version: "2"}}, "- componentName: example.com/a\n+ componentName: example.com/b\n- version: 1\n+ version: 2"},
-		"collected parts block": {component.Overwrites{{Substitution: side("", "", "2")}, {Substitution: side("", "example.com/b", "3")}}, component.Location{Repository: before.Repository, Key: component.Key{Name: "example.com/a", Version: "2"}}, "- version: 1\n+ version: 2"},
-		"not recursive":         {component.Overwrites{{Source: side("", "", "1"), Substitution: side("", "", "2")}, {Source: side("", "", "2"), Substitution: side("", "example.com/c", "")}}, component.Location{Repository: before.Repository, Key: component.Key{Name: "example.com/a", Version: "2"}}, "- version: 1\n+ version: 2"},
+		"other component":       {overwriteList{{Source: side("", "example.com/b", ""), Substitution: side("", "", "2")}}, before, ""},
+		"other repository":      {overwriteList{{Source: side("other", "", ""), Substitution: side("", "", "2")}}, before, ""},
+		"same as it was":        {overwriteList{{Substitution: side("old", "example.com/a", "1")}}, before, ""},
+		"version of a name":     {overwriteList{{Source: side("", "example.com/a", ""), Substitution: side("", "", "2")}}, component.Location{Repository: before.Repository, Key: component.Key{Name: "example.com/a", Version: "2"}}, "- version: 1\n+ version: 2"},
+		"empty source":          {overwriteList{{Substitution: side("", "example.com/b", "")}}, component.Location{Repository: before.Repository, Key: component.Key{Name: "example.com/b", Version: "1"}}, "- componentName: example.com/a\n+ componentName: example.com/b"},
+		"repository, by alias":  {overwriteList{{Source: side("old", "example.com/a", "1"), Substitution: side("new", "", "")}}, component.Location{Repository: registry(t, "new"), Key: before.Key}, "- repositoryContext: {\"baseUrl\":\"old\",\"type\":\"ociRegistry\"}\n+ repositoryContext: {\"baseUrl\":\"new\",\"type\":\"OCIRegistry\"}"},
+		"parts of several":      {overwriteList{{Substitution: side("", "", "2")}, {Substitution: side("", "example.com/b", "")}}, component.Location{Repository: before.Repository, Key: component.Key{Name: "example.com/b", Version: "2"}}, "- componentName: example.com/a\n+ componentName: example.com/b\n- version: 1\n+ version: 2"},
+		"collected parts block": {overwriteList{{Substitution: side("", "", "2")}, {Substitution: side("", "example.com/b", "3")}}, component.Location{Repository: before.Repository, Key: component.Key{Name: "example.com/a", Version: "2"}}, "- version: 1\n+ version: 2"},
+		"not recursive":         {overwriteList{{Source: side("", "", "1"), Substitution: side("", "", "2")}, {Source: side("", "", "2"), Substitution: side("", "example.com/c", "")}}, component.Location{Repository: before.Repository, Key: component.Key{Name: "example.com/a", Version: "2"}}, "- version: 1\n+ version: 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, diff, err := test.overwrites.Apply(t.Context(), before)
+			got, diff, err := test.overwrites.read().Apply(before)
 			require.NoError(t, err)
 			assert.Equal(t, test.want.Key, got.Key)
 			assert.True(t, test.want.Repository.Equal(got.Repository), "repository is %s", got.Repository)
@@ -287,7 +284,7 @@ func TestOverwrites(t *testing.T) {
 }
 
 func TestOverwriteOfNoRepository(t *testing.T) {
-	got, diff, err := component.Overwrites{{Substitution: side("new", "", "")}}.Apply(t.Context(), component.Location{Key: key("a")})
+	got, diff, err := overwriteList{{Substitution: side("new", "", "")}}.read().Apply(component.Location{Key: key("a")})
 	require.NoError(t, err)
 	assert.True(t, registry(t, "new").Equal(got.Repository))
 	assert.Equal(t, "+ repositoryContext: {\"baseUrl\":\"new\",\"type\":\"OCIRegistry\"}", diff)
@@ -295,8 +292,8 @@ func TestOverwriteOfNoRepository(t *testing.T) {
 
 func TestOverwritesNameTheWrongEntry(t *testing.T) {
 	raw := v1alpha1.NewAnyJSON([]byte(`{"baseUrl":"a"}`))
-	_, _, err := component.Overwrites{{}, {Substitution: v1alpha1.ComponentVersionOverwriteReference{RepositoryContext: &raw}}}.
-		Apply(t.Context(), component.Location{Key: key("a")})
+	_, _, err := overwriteList{{}, {Substitution: v1alpha1.ComponentVersionOverwriteReference{RepositoryContext: &raw}}}.
+		read().Apply(component.Location{Key: key("a")})
 	assert.ErrorContains(t, err, "overwrites[1].substitution: repositoryContext: field type is missing")
 }
 
@@ -315,10 +312,10 @@ func TestOverwritesApplyToOverwrittenComponentsToo(t *testing.T) {
 	root := version("root", "1.0.0", key("a"))
 	b2 := version("b", "2.0.0")
 	next := newCatalog(version("a", "2.0.0", key("b")), b2)
-	resolver := component.Overwrites{
+	resolver := overwriteList{
 		{Source: side("", "example.com/a", ""), Substitution: side("", "", "2.0.0")},
 		{Source: side("", "example.com/b", ""), Substitution: side("", "", "2.0.0")},
-	}.Wrap(component.Typed{}, next)
+	}.read().Wrap(component.Typed{}, next)
 	closed, err := component.Closure(t.Context(), root, resolver, component.Limits{})
 	require.NoError(t, err)
 	found, err := closed.Component(root, []map[string]string{{"name": "r0"}, {"name": "r0"}})
@@ -330,7 +327,7 @@ func TestOverwritesApplyToOverwrittenComponentsToo(t *testing.T) {
 func TestTwoReferencesOverwrittenToOneComponent(t *testing.T) {
 	root := version("root", "1.0.0", key("a"), component.Key{Name: "example.com/a", Version: "2.0.0"})
 	next := newCatalog(version("a", "2.0.0", key("c")), refersTo("c"))
-	resolver := component.Overwrites{{Source: side("", "", "1.0.0"), Substitution: side("", "", "2.0.0")}}.Wrap(component.Typed{}, next)
+	resolver := overwriteList{{Source: side("", "", "1.0.0"), Substitution: side("", "", "2.0.0")}}.read().Wrap(component.Typed{}, next)
 	next.versions[component.Key{Name: "example.com/c", Version: "2.0.0"}] = version("c", "2.0.0")
 	closed, err := component.Closure(t.Context(), root, resolver, component.Limits{})
 	require.NoError(t, err)
@@ -349,8 +346,8 @@ func TestWrapTellsWhereToLook(t *testing.T) {
 				assert.True(t, test.want.Equal(hint.Repository), "repository is %s", hint.Repository)
 				return refersTo("a"), nil
 			})
-			overwrites := component.Overwrites{{Source: side("default", "", ""), Substitution: side("new", "", "")}}
-			_, err := overwrites.Wrap(registry(t, "default"), asked).Resolve(t.Context(), key("a"), component.Hint{Repository: test.hint})
+			overwrites := overwriteList{{Source: side("default", "", ""), Substitution: side("new", "", "")}}
+			_, err := overwrites.read().Wrap(registry(t, "default"), asked).Resolve(t.Context(), key("a"), component.Hint{Repository: test.hint})
 			require.NoError(t, err)
 		})
 	}
@@ -360,6 +357,6 @@ func TestWrapRefusesAnotherComponent(t *testing.T) {
 	liar := component.ResolverFunc(func(context.Context, component.Key, component.Hint) (*component.Descriptor, error) {
 		return refersTo("b"), nil
 	})
-	_, err := component.Overwrites(nil).Wrap(component.Typed{}, liar).Resolve(t.Context(), key("a"), component.Hint{})
+	_, err := overwriteList(nil).read().Wrap(component.Typed{}, liar).Resolve(t.Context(), key("a"), component.Hint{})
 	assert.ErrorContains(t, err, "holds component example.com/b:1.0.0 where example.com/a:1.0.0 should be")
 }

@@ -308,7 +308,13 @@ func digester(t testing.TB, collection formats.Collection) signing.BlobDigester 
 		if want.NormalisationAlgorithm == component.OCIArtifactDigest {
 			blob = mainManifest(t, blob)
 		}
-		return want, want.Verify(blob)
+		hash, err := component.HashOf(want.HashAlgorithm)
+		require.NoError(t, err)
+		sum := hash.New()
+		_, err = io.Copy(sum, blob)
+		got := want
+		got.Value = hex.EncodeToString(sum.Sum(nil))
+		return got, err
 	}
 }
 

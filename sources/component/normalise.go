@@ -72,126 +72,114 @@ func versioned(resources []Resource) []Resource {
 }
 
 func (d *Descriptor) normal(resources []Resource) any {
-	out := d.normalHeader()
-	out["provider"] = d.Provider.normal()
-	out["resources"], out["sources"] = listOf(resources, Resource.normal), listOf(d.Sources, Source.normal)
-	out["componentReferences"] = listOf(d.References, func(r Reference) any {
-		normal := r.normal()
-		putList(normal, "labels", r.Labels, Label.normal)
-		return normal
+	counting := d.counting(resources)
+	for i := range d.References {
+		counting.References[i].Labels = normalLabels(d.References[i].Labels)
+	}
+	return written(counting, func(d *Descriptor, o object) {
+		c := o.child("component")
+		d.header(c)
+		d.Provider.fields(c.child("provider"))
+		list(c, "resources", &d.Resources, (*Resource).fields)
+		list(c, "sources", &d.Sources, (*Source).fields)
+		list(c, "componentReferences", &d.References, (*Reference).fields)
 	})
-	return map[string]any{"component": out}
 }
 
 func (d *Descriptor) normalV1() any {
+	counting := d.counting(versioned(d.Resources))
 	if d.Schema == SchemaV3 {
-		return d.normalV1OfV3()
+		counting.Provider.Labels = normalLabels(d.Provider.Labels)
+		return written(counting, (*Descriptor).normalV1OfV3)
 	}
-	out := d.normalHeader()
-	out["provider"] = any(d.Provider.Name)
-	if len(d.Provider.Labels) > 0 {
-		out["provider"] = d.Provider.normal()
-	}
-	out["resources"] = listOf(versioned(d.Resources), func(r Resource) any { return withIdentity(r.normal()) })
-	out["componentReferences"] = listOf(d.References, func(r Reference) any { return withIdentity(r.normal()) })
-	return map[string]any{"meta": map[string]any{"schemaVersion": SchemaV2}, "component": out}
+	return written(counting, func(counting *Descriptor, o object) {
+		schema := SchemaV2
+		o.child("meta").text("schemaVersion", &schema)
+		c := o.child("component")
+		counting.header(c)
+		c.fields["provider"] = d.Provider.Name
+		if len(d.Provider.Labels) > 0 {
+			counting.Provider.fields(c.child("provider"))
+		}
+		list(c, "resources", &counting.Resources, func(r *Resource, o object) { r.fields(o); nullIdentity(o) })
+		list(c, "componentReferences", &counting.References, func(r *Reference, o object) { r.fields(o); nullIdentity(o) })
+	})
 }
 
-// withIdentity adds null in place of a missing extra identity.
-func withIdentity(element any) any {
-	if fields := element.(map[string]any); fields["extraIdentity"] == nil {
-		fields["extraIdentity"] = nil
+// nullIdentity writes null in place of a missing extra identity.
+func nullIdentity(o object) {
+	if !o.has("extraIdentity") {
+		o.fields["extraIdentity"] = nil
 	}
-	return element
 }
 
-func (d *Descriptor) normalV1OfV3() any {
-	header, spec := d.normalHeader(), map[string]any{}
-	provider := map[string]any{"name": d.Provider.Name}
-	putList(provider, "labels", d.Provider.Labels, Label.normal)
-	header["provider"] = provider
-	putList(spec, "resources", versioned(d.Resources), Resource.normal)
-	putList(spec, "sources", d.Sources, Source.normal)
-	putList(spec, "references", d.References, func(r Reference) any { return r.normal() })
-	return map[string]any{"apiVersion": SchemaV3, "kind": kindV3, "metadata": header, "spec": spec}
-}
-
-func (d *Descriptor) normalHeader() map[string]any {
-	out := map[string]any{"name": d.Name, "version": d.Version}
-	putText(out, "creationTime", normalTime(d.CreationTime))
-	putSigned(out, d.Labels)
-	return out
-}
-
-// normalTime leaves fractions of a second out.
-func normalTime(written string) string {
-	if parsed, err := time.Parse(time.RFC3339, written); err == nil {
-		return parsed.Format(time.RFC3339)
-	}
-	return written
+func (d *Descriptor) normalV1OfV3(o object) {
+	version, kind := SchemaV3, kindV3
+	o.text("apiVersion", &version)
+	o.text("kind", &kind)
+	metadata := o.child("metadata")
+	d.header(metadata)
+	d.Provider.fields(metadata.child("provider"))
+	spec := o.child("spec")
+	optionalList(spec, "resources", &d.Resources, (*Resource).fields)
+	optionalList(spec, "sources", &d.Sources, (*Source).fields)
+	optionalList(spec, "references", &d.References, (*Reference).fields)
 }
 
 // kindNone is the access type of resources without content.
 const kindNone = "none"
 
-func (p Provider) normal() any {
-	out := map[string]any{"name": p.Name}
-	putSigned(out, p.Labels)
+// HasContent reports whether there is content to read; signatures cover no other.
+func (r *Resource) HasContent() bool { return kindOf(r.Access.Type) != kindNone }
+
+// counting returns a copy of the descriptor, with these resources, that has only what counts for signatures. A time has no fractions of a second.
+func (d *Descriptor) counting(resources []Resource) *Descriptor {
+	out := &Descriptor{Name: d.Name, Version: d.Version, CreationTime: d.CreationTime, Labels: signedLabels(d.Labels),
+		Provider: Provider{Name: d.Provider.Name, Labels: signedLabels(d.Provider.Labels)}}
+	if parsed, err := time.Parse(time.RFC3339, d.CreationTime); err == nil {
+		out.CreationTime = parsed.Format(time.RFC3339)
+	}
+	for _, r := range resources {
+		counting := Resource{Element: r.counting(), Type: r.Type, Relation: r.Relation}
+		if r.HasContent() {
+			counting.Digest = r.Digest
+		}
+		out.Resources = append(out.Resources, counting)
+	}
+	for _, s := range d.Sources {
+		out.Sources = append(out.Sources, Source{Element: s.counting(), Type: s.Type})
+	}
+	for _, r := range d.References {
+		out.References = append(out.References, Reference{Element: r.counting(), ComponentName: r.ComponentName, Digest: r.Digest})
+	}
 	return out
 }
 
-// putSigned adds the labels that signatures cover.
-func putSigned(out map[string]any, labels []Label) {
+func (e *Element) counting() Element {
+	return Element{Name: e.Name, Version: e.Version, ExtraIdentity: e.ExtraIdentity, Labels: signedLabels(e.Labels)}
+}
+
+// signedLabels are the labels that signatures cover.
+func signedLabels(labels []Label) []Label {
 	var signed []Label
 	for _, l := range labels {
 		if l.Signing {
 			signed = append(signed, Label{Name: l.Name, Value: l.Value, Version: l.Version, Signing: true})
 		}
 	}
-	putList(out, "labels", signed, Label.tree)
+	return signed
 }
 
-// normal keeps merge of the further fields, which the schemas have.
-func (l Label) normal() any {
-	known := l
-	known.Extra = nil
-	if merge, found := l.Extra["merge"]; found {
-		known.Extra = map[string]any{"merge": merge}
+// normalLabels are all labels, with merge of the further fields, which the schemas have.
+func normalLabels(labels []Label) []Label {
+	normal := slices.Clone(labels)
+	for i, l := range labels {
+		normal[i].Extra = nil
+		if merge, found := l.Extra["merge"]; found {
+			normal[i].Extra = map[string]any{"merge": merge}
+		}
 	}
-	return known.tree()
-}
-
-func (e Element) normal() map[string]any {
-	out := map[string]any{"name": e.Name, "version": e.Version}
-	putTexts(out, "extraIdentity", e.ExtraIdentity)
-	putSigned(out, e.Labels)
-	return out
-}
-
-// HasContent reports whether there is content to read; signatures cover no other.
-func (r *Resource) HasContent() bool { return kindOf(r.Access.Type) != kindNone }
-
-func (r Resource) normal() any {
-	out := r.Element.normal()
-	out["type"] = r.Type
-	putText(out, "relation", r.Relation)
-	if r.HasContent() {
-		putDigest(out, r.Digest)
-	}
-	return out
-}
-
-func (s Source) normal() any {
-	out := s.Element.normal()
-	out["type"] = s.Type
-	return out
-}
-
-func (r Reference) normal() map[string]any {
-	out := r.Element.normal()
-	out["componentName"] = r.ComponentName
-	putDigest(out, r.Digest)
-	return out
+	return normal
 }
 
 // entries turns every object into a list of objects with one field each, sorted by name.

@@ -19,109 +19,119 @@ type Location struct {
 	Key Key
 }
 
-// Overwrites replace locations of components, in order; see Apply.
-type Overwrites []v1alpha1.ComponentVersionOverwrite
+// partNames are the names of the parts of a location in manifests.
+var partNames = [...]string{"repositoryContext", "componentName", "version"}
 
-// part is one field of a location that an overwrite may give.
-type part int
+// parts are repository, name and version of a location as texts, which are equal where the parts are; empty ones say nothing.
+type parts [len(partNames)]string
 
-// Parts of a location.
-const (
-	partRepository part = iota
-	partName
-	partVersion
-	partCount
-)
+func (l Location) parts() parts { return parts{l.Repository.Folded(), l.Key.Name, l.Key.Version} }
 
-// partNames are the names of the parts in manifests.
-var partNames = [partCount]string{"repositoryContext", "componentName", "version"}
-
-// placed is a location with its repository folded.
-type placed struct {
-	Location
-	folded string
-}
-
-// given are the parts that an overwrite names.
-type given struct {
-	location placed
-	has      [partCount]bool
-}
-
-// Apply returns the location that takes the place of l, and a textual diff of both; the diff is empty when nothing was overwritten. An
-// overwrite matches when all fields of its source equal the location. Of the overwrites that match, each gives all its substitution
-// fields; one that has a field which an earlier one gave is left out. The result is not overwritten again.
-func (o Overwrites) Apply(ctx context.Context, l Location) (Location, string, error) {
-	return o.Once().Apply(ctx, l)
-}
-
-// partsOf reads the parts of one side of an overwrite.
-func partsOf(ctx context.Context, r v1alpha1.ComponentVersionOverwriteReference) (given, error) {
-	g := given{location: placed{Location: Location{Key: Key{r.ComponentName, r.Version}}}}
-	g.has = [partCount]bool{partName: r.ComponentName != "", partVersion: r.Version != ""}
-	if r.RepositoryContext == nil || len(r.RepositoryContext.RawMessage) == 0 {
-		return g, nil
+// fit reports whether all parts that are given are those of a location.
+func (p parts) fit(location parts) bool {
+	for i, part := range p {
+		if part != "" && part != location[i] {
+			return false
+		}
 	}
-	repository, err := parseTyped(ctx, r.RepositoryContext.RawMessage)
-	if err != nil {
-		return g, fmt.Errorf("repositoryContext: %w", err)
-	}
-	g.location.Repository, g.location.folded, g.has[partRepository] = repository, repository.Folded(), true
-	return g, nil
+	return true
 }
 
-func (g given) overlaps(other given) bool {
-	for p := range partCount {
-		if g.has[p] && other.has[p] {
+// overlap reports whether both give the same part.
+func (p parts) overlap(other parts) bool {
+	for i, part := range p {
+		if part != "" && other[i] != "" {
 			return true
 		}
 	}
 	return false
 }
 
-func (g *given) takeAll(other given) {
-	g.location = other.onto(g.location)
-	for p := range partCount {
-		g.has[p] = g.has[p] || other.has[p]
-	}
+// overwrite is one that was read. Its repository is that of the substitution.
+type overwrite struct {
+	source, substitution parts
+	repository           Typed
 }
 
-// onto returns l with the given parts.
-func (g given) onto(l placed) placed {
-	if g.has[partRepository] {
-		l.Repository, l.folded = g.location.Repository, g.location.folded
-	}
-	if g.has[partName] {
-		l.Key.Name = g.location.Key.Name
-	}
-	if g.has[partVersion] {
-		l.Key.Version = g.location.Key.Version
-	}
-	return l
+// Overwrites replace locations of components, in order; see Apply. They are safe for concurrent use.
+type Overwrites struct {
+	all []overwrite
+	err error
 }
 
-func (l Location) equal(other Location, p part) bool {
-	if p == partRepository {
-		return l.Repository.Equal(other.Repository)
+// NewOverwrites reads overwrites. Where one of them is wrong, Apply and the resolver of Wrap say so.
+func NewOverwrites(list []v1alpha1.ComponentVersionOverwrite) *Overwrites {
+	out := &Overwrites{}
+	for i, written := range list {
+		source, err := locationOf(written.Source)
+		if err != nil {
+			return &Overwrites{err: fmt.Errorf("overwrites[%d].source: %w", i, err)}
+		}
+		substitution, err := locationOf(written.Substitution)
+		if err != nil {
+			return &Overwrites{err: fmt.Errorf("overwrites[%d].substitution: %w", i, err)}
+		}
+		out.all = append(out.all, overwrite{source.parts(), substitution.parts(), substitution.Repository})
 	}
-	return l.text(p) == other.text(p)
+	return out
 }
 
-func (l Location) text(p part) string {
-	return [partCount]string{l.Repository.String(), l.Key.Name, l.Key.Version}[p]
+func locationOf(r v1alpha1.ComponentVersionOverwriteReference) (Location, error) {
+	l := Location{Key: Key{r.ComponentName, r.Version}}
+	if r.RepositoryContext == nil || len(r.RepositoryContext.RawMessage) == 0 {
+		return l, nil
+	}
+	var err error
+	if l.Repository, err = ParseTyped(r.RepositoryContext.RawMessage); err != nil {
+		return l, fmt.Errorf("repositoryContext: %w", err)
+	}
+	return l, nil
+}
+
+// Apply returns the location that takes the place of l, and a textual diff of both; the diff is empty when nothing was overwritten. An
+// overwrite matches when all fields of its source equal the location. Of the overwrites that match, each gives all its substitution
+// fields; one that has a field which an earlier one gave is left out. The result is not overwritten again.
+func (o *Overwrites) Apply(l Location) (Location, string, error) {
+	if o.err != nil || len(o.all) == 0 {
+		return l, "", o.err
+	}
+	out, before, given := l, l.parts(), parts{}
+	for _, one := range o.all {
+		if !one.source.fit(before) || one.substitution.overlap(given) {
+			continue
+		}
+		for i, part := range one.substitution {
+			if part == "" {
+				continue
+			}
+			given[i] = part
+			switch i {
+			case 0:
+				out.Repository = one.repository
+			case 1:
+				out.Key.Name = part
+			case 2:
+				out.Key.Version = part
+			}
+		}
+	}
+	return out, diff(l, out), nil
 }
 
 // diff lists the parts that differ, before and after.
 func diff(before, after Location) string {
 	var lines []string
-	for p := range partCount {
-		if before.equal(after, p) {
+	was, is := before.parts(), after.parts()
+	old := parts{before.Repository.String(), before.Key.Name, before.Key.Version}
+	changed := parts{after.Repository.String(), after.Key.Name, after.Key.Version}
+	for i, name := range partNames {
+		if was[i] == is[i] {
 			continue
 		}
-		if text := before.text(p); text != "" {
-			lines = append(lines, fmt.Sprintf("- %s: %s", partNames[p], text))
+		if old[i] != "" {
+			lines = append(lines, fmt.Sprintf("- %s: %s", name, old[i]))
 		}
-		lines = append(lines, fmt.Sprintf("+ %s: %s", partNames[p], after.text(p)))
+		lines = append(lines, fmt.Sprintf("+ %s: %s", name, changed[i]))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -129,8 +139,25 @@ func diff(before, after Location) string {
 // Wrap returns a resolver that applies the overwrites to what it is asked for and then asks next. Repository is where components are
 // looked for when a hint names no repository; after an overwrite, the hint for next names the repository to use. The resolver refuses a
 // descriptor that names another component version than the one asked for.
-func (o Overwrites) Wrap(repository Typed, next Resolver) Resolver {
-	return o.Once().Wrap(repository, next)
+func (o *Overwrites) Wrap(repository Typed, next Resolver) Resolver {
+	return ResolverFunc(func(ctx context.Context, key Key, hint Hint) (*Descriptor, error) {
+		before := Location{Repository: repository, Key: key}
+		if !hint.Repository.IsZero() {
+			before.Repository = hint.Repository
+		}
+		after, _, err := o.Apply(before)
+		if err != nil {
+			return nil, fmt.Errorf("component version overwrites are wrong: %w", err)
+		}
+		if !after.Repository.Equal(before.Repository) {
+			hint.Repository = after.Repository
+		}
+		found, err := next.Resolve(ctx, after.Key, hint)
+		if err != nil {
+			return nil, err
+		}
+		return found, found.Answers(after.Key)
+	})
 }
 
 // Answers checks that a repository answered with the component version that it was asked for.

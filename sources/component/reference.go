@@ -106,24 +106,27 @@ func parseRelative(document any) (RelativeReference, error) {
 			describe(document))
 	}
 	root := object{fields: fields, problems: &problems{}}
-	out := RelativeReference{Path: each(root.list("referencePath"), object.identity), Resource: root.object("resource").identity()}
+	var out RelativeReference
+	list(root, "referencePath", &out.Path, readIdentity)
+	readIdentity(&out.Resource, root.child("resource"))
 	if err := root.problems.err(); err != nil {
 		return RelativeReference{}, fmt.Errorf("resource reference is wrong: %w", err)
 	}
 	return out, nil
 }
 
-// identity takes all fields as the parts of an identity.
-func (o object) identity() map[string]string {
-	out := o.texts("extraIdentity")
-	if out == nil {
-		out = map[string]string{}
+// readIdentity takes all fields as the parts of an identity.
+func readIdentity(identity *map[string]string, o object) {
+	o.texts("extraIdentity", identity)
+	if *identity == nil {
+		*identity = map[string]string{}
 	}
 	for key := range o.fields {
-		out[key] = o.text(key)
+		var part string
+		o.text(key, &part)
+		(*identity)[key] = part
 	}
-	if out["name"] == "" {
+	if (*identity)["name"] == "" {
 		o.problems.add(o.at("name"), "is missing")
 	}
-	return out
 }

@@ -18,8 +18,8 @@ const (
 	MappingDigest = "sha256-digest"
 )
 
-// RepositorySpec says where component versions are. It is one of OCIRegistry, CTF, Archive, Local, Inline, FluxSource and GitRepository.
-type RepositorySpec interface{ repository() }
+// RepositorySpec says where component versions are. It is one of OCIRegistry, Archive, Local, Inline, FluxSource and GitRepository.
+type RepositorySpec any
 
 // OCIRegistry keeps component versions as OCI artifacts (types OCIRegistry, OCIRepository and oci).
 type OCIRegistry struct {
@@ -31,13 +31,8 @@ type OCIRegistry struct {
 	Mapping string `json:"componentNameMapping,omitempty"`
 }
 
-// CTF is a directory or tar in Common Transport Format (types CommonTransportFormat and ctf).
-type CTF struct {
-	// FilePath of the directory or tar.
-	FilePath string `json:"filePath"`
-}
-
-// Archive is a component archive (type ComponentArchive).
+// Archive is a directory or tar with component versions: in Common Transport Format (types CommonTransportFormat and ctf), or a component archive
+// (type ComponentArchive).
 type Archive struct {
 	// FilePath of the directory or tar.
 	FilePath string `json:"filePath"`
@@ -93,18 +88,10 @@ type GitRepository struct {
 	Path string `json:"path,omitempty"`
 }
 
-func (OCIRegistry) repository()   {}
-func (CTF) repository()           {}
-func (Archive) repository()       {}
-func (Local) repository()         {}
-func (Inline) repository()        {}
-func (FluxSource) repository()    {}
-func (GitRepository) repository() {}
-
 // repositoryTypes are the supported types by kindOf their names.
 var repositoryTypes = map[string]func(Typed) (RepositorySpec, error){
 	kindOCIRegistry:    parseOCIRegistry,
-	kindCTF:            repositoryOf[CTF]("filePath"),
+	kindCTF:            repositoryOf[Archive]("filePath"),
 	"componentarchive": repositoryOf[Archive]("filePath"),
 	"local":            repositoryOf[Local]("filePath"),
 	"inline":           repositoryOf[Inline]("fileSystem"),
@@ -121,7 +108,7 @@ func ParseRepository(t Typed) (RepositorySpec, error) {
 	return nil, fmt.Errorf("repository type %q is not supported; use for example OCIRegistry", t.Type)
 }
 
-func repositoryOf[T RepositorySpec](required ...string) func(Typed) (RepositorySpec, error) {
+func repositoryOf[T any](required ...string) func(Typed) (RepositorySpec, error) {
 	return func(t Typed) (RepositorySpec, error) {
 		var out T
 		err := t.into("repository", &out, required...)

@@ -93,7 +93,7 @@ func TestParseRepository(t *testing.T) {
 	for text, want := range map[string]component.RepositorySpec{
 		"{type: OCIRegistry, baseUrl: b, subPath: s}":                      component.OCIRegistry{BaseURL: "b", SubPath: "s"},
 		"{type: ociRegistry/v1, baseUrl: b}":                               component.OCIRegistry{BaseURL: "b"},
-		"{type: CommonTransportFormat, filePath: f}":                       component.CTF{FilePath: "f"},
+		"{type: CommonTransportFormat, filePath: f}":                       component.Archive{FilePath: "f"},
 		"{type: ComponentArchive/v1, filePath: f}":                         component.Archive{FilePath: "f"},
 		"{type: local, filePath: f}":                                       component.Local{FilePath: "f"},
 		"{type: fluxSource, sourceRef: {kind: Bucket, name: bn}, path: p}": component.FluxSource{SourceRef: component.SourceObject{Kind: "Bucket", Name: "bn"}, Path: "p"},

@@ -6,7 +6,6 @@ package component
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,9 +24,7 @@ type Typed struct {
 }
 
 // ParseTyped reads YAML or JSON of an object with a field type.
-func ParseTyped(text []byte) (Typed, error) { return parseTyped(context.Background(), text) }
-
-func parseTyped(ctx context.Context, text []byte) (Typed, error) {
+func ParseTyped(text []byte) (Typed, error) {
 	document, err := decodeJSON(text)
 	if err != nil {
 		return Typed{}, err
@@ -56,10 +53,11 @@ func NewTyped(fields map[string]any) (Typed, error) {
 func (t Typed) IsZero() bool { return t.Type == "" && len(t.Raw) == 0 }
 
 // Equal reports whether both are the same object; aliases and versions of a type count as the same.
-func (t Typed) Equal(other Typed) bool { return t.Folded() == other.Folded() }
+func (t Typed) Equal(other Typed) bool {
+	return bytes.Equal(t.Raw, other.Raw) || t.Folded() == other.Folded()
+}
 
-// Folded returns the text that all objects share that are Equal; it is empty when there is no object. It reads the object anew: who compares
-// one with many keeps the text.
+// Folded returns the text that all objects share that are Equal; it is empty when there is no object.
 func (t Typed) Folded() string {
 	if t.IsZero() {
 		return ""

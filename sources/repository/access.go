@@ -21,39 +21,33 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
-// contents open what the access of a resource names, with the logins of a Scope.
-type contents struct {
-	r     *Repositories
-	scope *Scope
-}
-
 // access finds what an access names.
-func (c contents) access(ctx context.Context, v *version, resource *component.Resource, t component.Typed) (*stream, error) {
+func (s *Session) access(ctx context.Context, v *version, resource *component.Resource, t component.Typed) (*stream, error) {
 	access, err := component.ParseAccess(t)
 	if err != nil {
 		return nil, refused("access", err)
 	}
 	switch a := access.(type) {
 	case component.LocalBlob:
-		return c.localBlob(ctx, v, resource, a)
+		return s.localBlob(ctx, v, resource, a)
 	case component.LocalOCIBlob:
-		return c.beside(ctx, v, resource, a.Digest, "")
+		return s.beside(ctx, v, resource, a.Digest, "")
 	case component.LocalFilesystemBlob:
-		return c.beside(ctx, v, resource, a.Filename, a.MediaType)
+		return s.beside(ctx, v, resource, a.Filename, a.MediaType)
 	case component.OCIArtifact:
-		return c.artifact(ctx, v.below(c.r.at(c.scope, repositoryOf(a.ImageReference))), resource, a.ImageReference)
+		return s.artifact(ctx, v.below(s.registry(repositoryOf(a.ImageReference))), resource, a.ImageReference)
 	case component.RelativeOCIReference:
-		return c.relative(ctx, v, resource, a)
+		return s.relative(ctx, v, resource, a)
 	case component.OCIBlob:
-		return c.ociBlob(v, a)
+		return s.ociBlob(v, a)
 	case component.Web:
-		return c.r.web(a)
+		return s.r.web(a)
 	case component.HelmChart:
-		return c.chart(ctx, resource, a)
+		return s.chart(ctx, resource, a)
 	case component.GitHub:
-		return c.r.commit(ctx, git.Location{URL: withScheme(a.RepoURL), Ref: a.Ref, Commit: a.Commit}, "")
+		return s.r.commit(ctx, git.Location{URL: withScheme(a.RepoURL), Ref: a.Ref, Commit: a.Commit}, "")
 	case component.Git:
-		return c.r.commit(ctx, git.Location{URL: a.Repository, Ref: a.Ref, Commit: a.Commit}, a.Path)
+		return s.r.commit(ctx, git.Location{URL: a.Repository, Ref: a.Ref, Commit: a.Commit}, a.Path)
 	}
 	if _, ok := access.(component.Elsewhere); ok {
 		return nil, stalled("access of type "+t.Type, "its content is not reached from here",
@@ -63,19 +57,19 @@ func (c contents) access(ctx context.Context, v *version, resource *component.Re
 }
 
 // localBlob opens a blob beside the descriptor; if it is not there, the global access leads to it.
-func (c contents) localBlob(ctx context.Context, v *version, resource *component.Resource, a component.LocalBlob) (*stream, error) {
-	found, err := c.beside(ctx, v, resource, a.LocalReference, a.MediaType)
+func (s *Session) localBlob(ctx context.Context, v *version, resource *component.Resource, a component.LocalBlob) (*stream, error) {
+	found, err := s.beside(ctx, v, resource, a.LocalReference, a.MediaType)
 	if err == nil || a.GlobalAccess.IsZero() || !missing(err) {
 		return found, err
 	}
-	return c.access(ctx, v, resource, a.GlobalAccess)
+	return s.access(ctx, v, resource, a.GlobalAccess)
 }
 
 // beside opens a local blob. An OCI artifact that is kept in one is taken out of it.
-func (c contents) beside(ctx context.Context, v *version, resource *component.Resource, reference, mediaType string) (*stream, error) {
+func (s *Session) beside(ctx context.Context, v *version, resource *component.Resource, reference, mediaType string) (*stream, error) {
 	found, err := v.blobs.blob(ctx, reference)
 	if inIndex, ok := v.blobs.(*manifestBlobs); ok && missing(err) && inIndex.beside(reference) != "" {
-		return c.artifact(ctx, v.registry, resource, inIndex.beside(reference))
+		return s.artifact(ctx, v.registry, resource, inIndex.beside(reference))
 	}
 	if err != nil {
 		return nil, err
@@ -84,14 +78,14 @@ func (c contents) beside(ctx context.Context, v *version, resource *component.Re
 		found.mediaType = mediaType
 	}
 	if isArtifactSet(found.mediaType) {
-		return c.r.fromSet(ctx, found, resource)
+		return s.r.fromSet(ctx, found, resource)
 	}
 	return found, nil
 }
 
 // artifact opens the layer of an OCI artifact.
-func (c contents) artifact(ctx context.Context, at place, resource *component.Resource, reference string) (*stream, error) {
-	m, err := c.r.options.OCI.ManifestFor(ctx, reference, oci.PullOptions{Credentials: at.logins})
+func (s *Session) artifact(ctx context.Context, at place, resource *component.Resource, reference string) (*stream, error) {
+	m, err := s.r.options.OCI.ManifestFor(ctx, reference, oci.PullOptions{Credentials: at.logins})
 	if err != nil {
 		return nil, err
 	}
@@ -102,22 +96,22 @@ func (c contents) artifact(ctx context.Context, at place, resource *component.Re
 	return &stream{scope: repositoryOf(reference), id: layer.Digest.String(), mediaType: layer.MediaType, digest: layer.Digest, verified: true, manifest: m.Digest,
 		size: layer.Size,
 		open: func(ctx context.Context) (io.ReadCloser, error) {
-			return m.Open(ctx, layer.Digest, c.r.options.MaxContent)
+			return m.Open(ctx, layer.Digest, s.r.options.MaxContent)
 		}}, nil
 }
 
 // relative opens an artifact in the registry of the component.
-func (c contents) relative(ctx context.Context, v *version, resource *component.Resource, a component.RelativeOCIReference) (*stream, error) {
-	reference, err := c.absolute(ctx, v, a)
+func (s *Session) relative(ctx context.Context, v *version, resource *component.Resource, a component.RelativeOCIReference) (*stream, error) {
+	reference, err := s.absolute(ctx, v, a)
 	if err != nil {
 		return nil, err
 	}
-	return c.artifact(ctx, v.below(c.r.at(c.scope, repositoryOf(reference))), resource, reference)
+	return s.artifact(ctx, v.below(s.registry(repositoryOf(reference))), resource, reference)
 }
 
 // absolute resolves a relative reference against the base of the component's repository or, as some tools mean it, against its
 // host, where the base has no such artifact. The logins for the base are for nothing beside it.
-func (c contents) absolute(ctx context.Context, v *version, a component.RelativeOCIReference) (string, error) {
+func (s *Session) absolute(ctx context.Context, v *version, a component.RelativeOCIReference) (string, error) {
 	if v.registry.isZero() {
 		return "", stalled("access of type relativeOciReference", "the component version is in no OCI registry", "use ociArtifact with a full reference")
 	}
@@ -125,12 +119,12 @@ func (c contents) absolute(ctx context.Context, v *version, a component.Relative
 	if host.base == v.registry.base {
 		return below, nil
 	}
-	there, err := c.r.options.OCI.Exists(ctx, below, v.registry.logins)
+	there, err := s.r.options.OCI.Exists(ctx, below, v.registry.logins)
 	if there || err != nil && !missing(err) {
 		return below, err
 	}
 	atHost := host.join(a.Reference)
-	if there, err := c.r.options.OCI.Exists(ctx, atHost, v.below(c.r.at(c.scope, repositoryOf(atHost))).logins); there && err == nil {
+	if there, err := s.r.options.OCI.Exists(ctx, atHost, v.below(s.registry(repositoryOf(atHost))).logins); there && err == nil {
 		return atHost, nil
 	}
 	return below, nil
@@ -154,20 +148,20 @@ func (r place) host() place {
 	return r
 }
 
-func (c contents) ociBlob(v *version, a component.OCIBlob) (*stream, error) {
+func (s *Session) ociBlob(v *version, a component.OCIBlob) (*stream, error) {
 	d := digest.Digest(a.Digest)
 	if d.Validate() != nil {
 		return nil, stalled("access of type ociBlob", fmt.Sprintf("digest %q cannot be used", a.Digest), "publish the component version anew")
 	}
-	size, most := a.Size, c.r.options.MaxContent
+	size, most := a.Size, s.r.options.MaxContent
 	if size <= 0 {
 		size = -1
 	}
-	logins, ref := v.below(c.r.at(c.scope, repositoryOf(a.Repository))).logins, repositoryOf(a.Repository)+"@"+d.String()
+	logins, ref := v.below(s.registry(repositoryOf(a.Repository))).logins, repositoryOf(a.Repository)+"@"+d.String()
 	return &stream{scope: repositoryOf(a.Repository), id: d.String(), mediaType: a.MediaType, digest: d, verified: true,
 		size: cmp.Or(max(size, 0), most),
 		open: func(ctx context.Context) (io.ReadCloser, error) {
-			return c.r.options.OCI.OpenBlob(ctx, ref, size, most, logins)
+			return s.r.options.OCI.OpenBlob(ctx, ref, size, most, logins)
 		}}, nil
 }
 

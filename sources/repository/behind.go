@@ -20,7 +20,7 @@ import (
 const authorityKey = "ca.crt"
 
 // behind is the registry from which an OCIRepository pulls a component version; nil if the source is something else.
-func (r *Repositories) behind(ctx context.Context, s *Scope, source flux.Source) (*registryOrigin, error) {
+func (s *Session) behind(ctx context.Context, source flux.Source) (*registryOrigin, error) {
 	from, ok := source.Object.(*sourcev1.OCIRepository)
 	if !ok {
 		return nil, nil
@@ -39,8 +39,8 @@ func (r *Repositories) behind(ctx context.Context, s *Scope, source flux.Source)
 		return nil, err
 	}
 	spec := component.OCIRegistry{BaseURL: base}
-	o := &registryOrigin{place: r.at(s, spec.Base()), typed: t, spec: spec}
-	rights, err := puller{options: &r.options, from: from, host: host}.rights(ctx, s.Rights)
+	o := &registryOrigin{place: s.registry(spec.Base()), typed: t, spec: spec}
+	rights, err := puller{options: &s.r.options, from: from, host: host}.rights(ctx, s.scope.Rights)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@
 package repository
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -14,13 +13,13 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
 
-// finderWith has resolvers, each as YAML.
-func finderWith(t *testing.T, resolvers ...string) *finder {
+// sessionWith has resolvers, each as YAML.
+func sessionWith(t *testing.T, resolvers ...string) *Session {
 	t.Helper()
 	rights, err := ParseRights(nil, ocmConfig("{type: ocm.config.ocm.software/v1, aliases: {mine: {type: OCIRegistry, baseUrl: alias}, none: null}, resolvers: ["+
 		strings.Join(resolvers, ",")+"]}"))
 	require.NoError(t, err)
-	return &finder{scope: &Scope{Rights: rights}}
+	return &Session{scope: &Scope{Rights: rights}}
 }
 
 func parsed(t *testing.T, text string) component.Typed {
@@ -31,7 +30,7 @@ func parsed(t *testing.T, text string) component.Typed {
 }
 
 func TestEachRepositoryIsAskedOnce(t *testing.T) {
-	f := finderWith(t, `{prefix: example.com/other, repository: {type: OCI, baseUrl: one}}`, `{repository: {type: OCIRegistry, baseUrl: one}}`,
+	f := sessionWith(t, `{prefix: example.com/other, repository: {type: OCI, baseUrl: one}}`, `{repository: {type: OCIRegistry, baseUrl: one}}`,
 		`{repository: {type: ociRegistry/v1, baseUrl: one}}`, `{repository: mine}`, `{repository: {type: OCI, baseUrl: alias}}`, `{repository: none}`, `{repository: none}`)
 	one, alias, none := `{"baseUrl":"one","type":"OCIRegistry"}`, `{"baseUrl":"alias","type":"OCIRegistry"}`, ""
 	for name, test := range map[string]struct {
@@ -51,17 +50,4 @@ func TestEachRepositoryIsAskedOnce(t *testing.T) {
 			assert.Equal(t, test.want, got)
 		})
 	}
-}
-
-func TestResolversAreReadOnceForAllComponents(t *testing.T) {
-	work := func(count int) float64 {
-		var resolvers []string
-		for i := range count {
-			resolvers = append(resolvers, fmt.Sprintf("{repository: {type: OCIRegistry, baseUrl: r%d}}", i%3))
-		}
-		f, repository := finderWith(t, resolvers...), parsed(t, "{type: oci, baseUrl: one}")
-		return testing.AllocsPerRun(5, func() { f.candidates(component.Key{Name: "example.com/shop", Version: "1"}, repository) })
-	}
-	assert.InDelta(t, work(3), work(90), 10)
-	assert.Less(t, work(90), 12.)
 }

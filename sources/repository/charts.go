@@ -95,18 +95,18 @@ func pinned(reference string, spec *component.DigestSpec) (*Chart, error) {
 // ImageReference returns the full reference of a resource that is an OCI artifact. A registry is asked only where a
 // relative reference could mean two places.
 func (s *Session) ImageReference(ctx context.Context, d *component.Descriptor, resource *component.Resource) (string, error) {
-	v, err := s.known.version(d)
+	v, err := s.version(d)
 	if err != nil {
 		return "", about(d, resource, err)
 	}
-	reference, err := s.contents.imageReference(ctx, v, resource.Access)
+	reference, err := s.imageReference(ctx, v, resource.Access)
 	if err != nil {
 		return "", about(d, resource, err)
 	}
 	return reference, nil
 }
 
-func (c contents) imageReference(ctx context.Context, v *version, t component.Typed) (string, error) {
+func (s *Session) imageReference(ctx context.Context, v *version, t component.Typed) (string, error) {
 	access, err := component.ParseAccess(t)
 	if err != nil {
 		return "", refused("access", err)
@@ -115,14 +115,14 @@ func (c contents) imageReference(ctx context.Context, v *version, t component.Ty
 	case component.OCIArtifact:
 		return a.ImageReference, nil
 	case component.RelativeOCIReference:
-		reference, err := c.absolute(ctx, v, a)
+		reference, err := s.absolute(ctx, v, a)
 		if _, rest, found := strings.Cut(reference, "://"); found {
 			reference = rest
 		}
 		return reference, err
 	case component.LocalBlob:
 		if !a.GlobalAccess.IsZero() {
-			return c.imageReference(ctx, v, a.GlobalAccess)
+			return s.imageReference(ctx, v, a.GlobalAccess)
 		}
 	}
 	return "", stalled("access of type "+t.Type, "it is not an OCI artifact", "use a resource with access type ociArtifact")
@@ -132,16 +132,16 @@ func (c contents) imageReference(ctx context.Context, v *version, t component.Ty
 const maxIndex = 32 << 20
 
 // chart downloads a chart from a Helm repository.
-func (c contents) chart(ctx context.Context, resource *component.Resource, a component.HelmChart) (*stream, error) {
+func (s *Session) chart(ctx context.Context, resource *component.Resource, a component.HelmChart) (*stream, error) {
 	at, err := coordinates(a, resource.Digest)
 	if err != nil {
 		return nil, err
 	}
 	if at.OCI != "" {
-		return c.artifact(ctx, c.r.at(c.scope, repositoryOf(at.OCI)), resource, at.OCI)
+		return s.artifact(ctx, s.registry(repositoryOf(at.OCI)), resource, at.OCI)
 	}
 	base := strings.TrimSuffix(withScheme(a.Repository), "/")
-	entry, err := c.r.chartEntry(ctx, base, a)
+	entry, err := s.r.chartEntry(ctx, base, a)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func (c contents) chart(ctx context.Context, resource *component.Resource, a com
 	if err != nil {
 		return nil, err
 	}
-	found := c.r.file(component.Web{URL: address, MediaType: oci.HelmChartLayer})
+	found := s.r.file(component.Web{URL: address, MediaType: oci.HelmChartLayer})
 	if d := digest.Digest("sha256:" + strings.TrimPrefix(entry.Digest, "sha256:")); d.Validate() == nil {
 		found.digest = d
 	}

@@ -70,11 +70,11 @@ func (s *Session) Content(ctx context.Context, d *component.Descriptor, resource
 
 // stream opens what the access of a resource names.
 func (s *Session) stream(ctx context.Context, d *component.Descriptor, resource *component.Resource) (*stream, error) {
-	v, err := s.known.version(d)
+	v, err := s.version(d)
 	if err != nil {
 		return nil, err
 	}
-	return s.contents.access(ctx, v, resource, resource.Access)
+	return s.access(ctx, v, resource, resource.Access)
 }
 
 func (s *Session) content(ctx context.Context, d *component.Descriptor, resource *component.Resource) (*Blob, error) {
@@ -95,7 +95,7 @@ func (s *Session) content(ctx context.Context, d *component.Descriptor, resource
 		opened = nil
 		return &Blob{ReadSeekCloser: onDisk, MediaType: from.mediaType, Size: onDisk.Size(), Digest: onDisk.Digest}, nil
 	}
-	kept, err := s.contents.r.options.Store.Keep(ctx, from.kept(name(d, resource), want))
+	kept, err := s.r.options.Store.Keep(ctx, from.kept(name(d, resource), want))
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (s *Session) files(ctx context.Context, d *component.Descriptor, resource *
 	if err != nil {
 		return nil, err
 	}
-	tree, err := s.contents.r.extract(ctx, from, name(d, resource), want)
+	tree, err := s.r.extract(ctx, from, name(d, resource), want)
 	if err != nil {
 		return nil, err
 	}

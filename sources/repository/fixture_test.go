@@ -108,10 +108,7 @@ func db(t testing.TB) formats.Version {
 }
 
 func read(t testing.TB, c formats.Content) []byte {
-	r, err := c.Open()
-	require.NoError(t, err)
-	defer r.Close()
-	raw, err := io.ReadAll(r)
+	raw, err := io.ReadAll(c.Reader())
 	require.NoError(t, err)
 	return raw
 }

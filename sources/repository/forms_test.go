@@ -4,6 +4,7 @@
 package repository
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
 	"io"
@@ -73,10 +74,20 @@ func (a artifacts) offer(t testing.TB, name string, content []byte) {
 
 func tarOf(t testing.TB, write func(formats.Sink) error) []byte {
 	var out bytes.Buffer
-	sink, end := formats.NewTarSink(&out)
-	require.NoError(t, write(sink))
-	require.NoError(t, end())
+	archive := tar.NewWriter(&out)
+	require.NoError(t, write(tarSink{archive}))
+	require.NoError(t, archive.Close())
 	return out.Bytes()
+}
+
+type tarSink struct{ archive *tar.Writer }
+
+func (s tarSink) Put(path string, size int64, content io.Reader) error {
+	if err := s.archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: path, Size: size, Mode: 0o644}); err != nil {
+		return err
+	}
+	_, err := io.Copy(s.archive, content)
+	return err
 }
 
 // inlineFiles is the YAML file system of an archive, with blobs as text with the markers of binary content.

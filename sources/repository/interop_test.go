@@ -204,7 +204,7 @@ func indexed(t *testing.T, reg *registry.Registry) map[string]any {
 		"  - {name: image, version: 1.0.0, type: ociImage, access: {type: localBlob, localReference: '"+image.String()+
 		"', mediaType: application/vnd.oci.image.manifest.v1+json}, digest: {"+digested(component.OCIArtifactDigest, image.Encoded())+"}}\n", nil)
 	// Version.Image refuses a reference to what is no layer, so it is written under another access first.
-	published := formats.Version{Descriptor: d, Blobs: []formats.Content{text, {MediaType: absent, Digest: image, Open: text.Open, Size: text.Size}}}
+	published := formats.Version{Descriptor: d, Blobs: []formats.Content{text, {MediaType: absent, Digest: image, Data: text.Data, Size: text.Size}}}
 	made, err := published.Image(component.SchemaV2)
 	require.NoError(t, err)
 	for _, blob := range append([]formats.Content{made.Config}, made.Layers[:2]...) {

@@ -25,26 +25,24 @@ import (
 )
 
 // open reads a repository specification and opens what it names.
-func (f *finder) open(ctx context.Context, t component.Typed) (origin, error) {
+func (s *Session) openRepository(ctx context.Context, t component.Typed) (origin, error) {
 	spec, err := component.ParseRepository(t)
 	if err != nil {
 		return nil, refused("repository", err)
 	}
 	switch spec := spec.(type) {
 	case component.OCIRegistry:
-		return &registryOrigin{place: f.r.at(f.scope, spec.Base()), typed: t, spec: spec}, nil
-	case component.CTF:
-		return f.local(ctx, t, spec.FilePath, formats.Open)
+		return &registryOrigin{place: s.registry(spec.Base()), typed: t, spec: spec}, nil
 	case component.Archive:
-		return f.local(ctx, t, spec.FilePath, formats.Open)
+		return s.local(ctx, t, spec.FilePath, formats.Open)
 	case component.Local:
-		return f.local(ctx, t, spec.FilePath, openDirectory)
+		return s.local(ctx, t, spec.FilePath, openDirectory)
 	case component.Inline:
-		return f.openInline(ctx, t, spec)
+		return s.openInline(ctx, t, spec)
 	case component.FluxSource:
-		return f.flux(ctx, t, spec)
+		return s.flux(ctx, t, spec)
 	case component.GitRepository:
-		return f.git(ctx, t, spec)
+		return s.git(ctx, t, spec)
 	}
 	return nil, stalled("repository of type "+t.Type, "it cannot be used here", "use OCIRegistry")
 }
@@ -119,17 +117,17 @@ func (b fileBlobs) blob(ctx context.Context, reference string) (*stream, error) 
 		return nil, inFiles(err)
 	}
 	_ = content.Close()
-	return &stream{scope: b.files.scope, id: b.of.Key().String() + " " + reference, mediaType: mediaType, digest: digestIn(reference), open: open}, nil
+	return &stream{scope: b.files.scope, id: b.of.Key().String() + " " + reference, mediaType: mediaType, digest: formats.DigestOf(reference), open: open}, nil
 }
 
 // local opens a directory or tar below LocalRoot.
-func (f *finder) local(ctx context.Context, t component.Typed, written string, open func(fs.FS) (formats.Collection, error)) (origin, error) {
+func (s *Session) local(ctx context.Context, t component.Typed, written string, open func(fs.FS) (formats.Collection, error)) (origin, error) {
 	name := fmt.Sprintf("repository %s %q", t.Type, written)
-	if f.r.options.LocalRoot == "" {
+	if s.r.options.LocalRoot == "" {
 		return nil, stalled(name, "repositories in files of the controller are not enabled", "publish the component to a registry, or use fluxSource; the operator may name a directory for them")
 	}
 	clean := cmp.Or(strings.TrimPrefix(path.Clean("/"+written), "/"), ".")
-	root, err := os.OpenRoot(f.r.options.LocalRoot)
+	root, err := os.OpenRoot(s.r.options.LocalRoot)
 	if err != nil {
 		return nil, fmt.Errorf("%s: open the directory of local repositories: %w", name, err)
 	}
@@ -142,7 +140,7 @@ func (f *finder) local(ctx context.Context, t component.Typed, written string, o
 	content, err := fs.Sub(tree, clean)
 	if !info.IsDir() {
 		var unpacked *fetch.Tree
-		unpacked, err = f.r.options.Store.Extract(ctx, fetch.Content{
+		unpacked, err = s.r.options.Store.Extract(ctx, fetch.Content{
 			Name: name, Scope: "local " + clean, ID: fmt.Sprint(info.ModTime().UnixNano(), " ", info.Size()),
 			Write: copyOf(tree, clean),
 		})
@@ -157,11 +155,8 @@ func (f *finder) local(ctx context.Context, t component.Typed, written string, o
 	if err != nil {
 		return nil, refusedIn(ctx, name, err)
 	}
-	if err := f.held.keep(0, formats.Resident(repository)...); err != nil {
-		return nil, err
-	}
-	f.held.hold(held...)
-	return &files{r: f.r, spec: t, name: name, repository: repository}, nil
+	s.hold(held...)
+	return &files{r: s.r, spec: t, name: name, repository: repository}, nil
 }
 
 // copyOf writes a file of a file system.
@@ -189,7 +184,7 @@ func openDirectory(files fs.FS) (formats.Collection, error) {
 }
 
 // openInline opens a repository that is written into a specification.
-func (f *finder) openInline(ctx context.Context, t component.Typed, spec component.Inline) (origin, error) {
+func (s *Session) openInline(ctx context.Context, t component.Typed, spec component.Inline) (origin, error) {
 	const name = "repository of type inline"
 	if spec.BlobMode != "" && spec.BlobMode != "filesystem" {
 		return nil, stalled(name, fmt.Sprintf("blobFsMode %q is not supported, since it would read files of the controller", spec.BlobMode), "write the blobs into blobFs")
@@ -210,10 +205,7 @@ func (f *finder) openInline(ctx context.Context, t component.Typed, spec compone
 	if err != nil {
 		return nil, refusedIn(ctx, name, err)
 	}
-	if err := f.held.keep(int64(len(spec.FileSystem)+len(spec.BlobFileSystem)), formats.Resident(repository)...); err != nil {
-		return nil, err
-	}
-	return &files{r: f.r, spec: t, name: name, repository: repository, scope: fmt.Sprintf("inline %x", sha256.Sum256(t.Raw))}, nil
+	return &files{r: s.r, spec: t, name: name, repository: repository, scope: fmt.Sprintf("inline %x", sha256.Sum256(t.Raw))}, nil
 }
 
 func inlineDirectory(ctx context.Context, raw []byte, dir string) (fs.FS, error) {
@@ -232,16 +224,16 @@ func inlineDirectory(ctx context.Context, raw []byte, dir string) (fs.FS, error)
 }
 
 // git opens a directory of a Git repository.
-func (f *finder) git(ctx context.Context, t component.Typed, spec component.GitRepository) (origin, error) {
+func (s *Session) git(ctx context.Context, t component.Typed, spec component.GitRepository) (origin, error) {
 	at := git.Location{URL: spec.URL, Ref: spec.Ref, Commit: spec.Commit}
 	name := fmt.Sprintf("Git repository %q", spec.URL)
-	commit, err := f.r.options.Git.Resolve(ctx, at)
+	commit, err := s.r.options.Git.Resolve(ctx, at)
 	if err != nil {
 		return nil, guarded(spec.URL, err)
 	}
 	at.Commit = commit
 	scope := "git " + spec.URL
-	tree, err := f.r.options.Store.Extract(ctx, fetch.Content{Name: name, Scope: scope, ID: commit + " " + spec.Path, Write: f.r.gitArchive(at, spec.Path)})
+	tree, err := s.r.options.Store.Extract(ctx, fetch.Content{Name: name, Scope: scope, ID: commit + " " + spec.Path, Write: s.r.gitArchive(at, spec.Path)})
 	if err != nil {
 		return nil, err
 	}
@@ -249,11 +241,8 @@ func (f *finder) git(ctx context.Context, t component.Typed, spec component.GitR
 	if err != nil {
 		return nil, refusedIn(ctx, name, err)
 	}
-	if err := f.held.keep(0, formats.Resident(repository)...); err != nil {
-		return nil, err
-	}
-	f.held.hold(tree)
-	return &files{r: f.r, spec: t, name: name, repository: repository, scope: scope + " " + commit + " " + spec.Path}, nil
+	s.hold(tree)
+	return &files{r: s.r, spec: t, name: name, repository: repository, scope: scope + " " + commit + " " + spec.Path}, nil
 }
 
 // gitArchive writes the files of a commit as a tar.

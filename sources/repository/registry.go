@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
@@ -51,9 +50,9 @@ type registryOrigin struct {
 	spec  component.OCIRegistry
 }
 
-// at is a place with the logins of a Scope.
-func (r *Repositories) at(s *Scope, base string) place {
-	return place{r: r, base: base, logins: s.Rights.logins, fingerprint: s.Rights.fingerprint}
+// registry is a place with the logins of the scope.
+func (s *Session) registry(base string) place {
+	return place{r: s.r, base: base, logins: s.scope.Rights.logins, fingerprint: s.scope.Rights.fingerprint}
 }
 
 // below puts the logins of the version's registry first where a place that the version names lies below that registry.
@@ -75,7 +74,7 @@ func withoutScheme(reference string) string {
 }
 
 // registryOf returns the registry that a repository specification names, zero if it names none.
-func (r *Repositories) registryOf(s *Scope, t component.Typed) (place, error) {
+func (s *Session) registryOf(t component.Typed) (place, error) {
 	if t.IsZero() {
 		return place{}, nil
 	}
@@ -84,7 +83,7 @@ func (r *Repositories) registryOf(s *Scope, t component.Typed) (place, error) {
 		return place{}, refused("repository", err)
 	}
 	if found, ok := spec.(component.OCIRegistry); ok {
-		return r.at(s, found.Base()), nil
+		return s.registry(found.Base()), nil
 	}
 	return place{}, nil
 }
@@ -147,16 +146,15 @@ func (o *registryOrigin) load(ctx context.Context, grant grantKey) (*version, er
 	if err != nil {
 		return nil, spoiled("its manifest", err)
 	}
-	beside := memory.Size(m.Manifest) + memory.Size(blobs.layout)
 	d, err := o.descriptor(ctx, blobs)
 	if err != nil {
 		return nil, err
 	}
-	v := &version{descriptor: d, repository: o.typed, blobs: blobs, registry: o.place, found: asked, beside: beside}
+	v := &version{descriptor: d, repository: o.typed, blobs: blobs, registry: o.place, found: asked}
 	if m.Stale {
 		v.found -= int64(o.r.options.Remember - min(staleFor, o.r.options.Remember))
 	}
-	o.r.versions.Put(grant, v, beside+grantWeight+d.Weight())
+	o.r.versions.Put(grant, v, grantWeight+memory.Size(m.Manifest)+memory.Size(blobs.layout)+d.Weight())
 	return v, nil
 }
 
@@ -256,7 +254,7 @@ func (b *manifestBlobs) parts(reference string, layers []ocispec.Descriptor) (*s
 
 // beside returns the reference of another manifest in the index that the component version is in; empty if there is no index.
 func (b *manifestBlobs) beside(reference string) string {
-	if d := digestIn(reference); d != "" && b.manifest.Own != b.manifest.Digest {
+	if d := formats.DigestOf(reference); d != "" && b.manifest.Own != b.manifest.Digest {
 		return b.scope + "@" + d.String()
 	}
 	return ""
@@ -276,17 +274,4 @@ func repositoryOf(reference string) string {
 		return reference[:colon]
 	}
 	return reference
-}
-
-// digestIn returns the digest that a local reference is, "" if it is none.
-func digestIn(reference string) digest.Digest {
-	algorithm, value, dotted := strings.Cut(reference, ".")
-	d := digest.Digest(reference)
-	if dotted && !strings.Contains(reference, ":") {
-		d = digest.NewDigestFromEncoded(digest.Algorithm(algorithm), value)
-	}
-	if d.Validate() != nil {
-		return ""
-	}
-	return d
 }

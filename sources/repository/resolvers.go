@@ -22,18 +22,8 @@ type resolver struct {
 	prefix, pattern string
 	priority        int
 	repository      component.Typed
-	// folded is the repository folded: one text for all resolvers of a configuration whose repositories are equal.
-	folded *string
-}
-
-// texts keep one of those that are the same.
-type texts map[string]*string
-
-func (t texts) one(text string) *string {
-	if t[text] == nil {
-		t[text] = &text
-	}
-	return t[text]
+	// folded is the repository folded.
+	folded string
 }
 
 // defaultPriority is what a resolver without one has; higher ones come first.
@@ -75,7 +65,6 @@ func parseOCMConfig(raw []byte) (keychain.Credentials, []resolver, error) {
 	}
 	var logins []keychain.Credentials
 	var resolvers []resolver
-	known := texts{}
 	for i, entry := range entries {
 		switch kind, _, _ := strings.Cut(entry.Type, "/"); {
 		case kind == credentialsConfig:
@@ -85,7 +74,7 @@ func parseOCMConfig(raw []byte) (keychain.Credentials, []resolver, error) {
 			}
 			logins = append(logins, found)
 		case slices.Contains(resolverConfigs, kind):
-			found, err := entry.resolvers(known)
+			found, err := entry.resolvers()
 			if err != nil {
 				return keychain.Credentials{}, nil, fmt.Errorf("configuration %d (%s): %w", i, entry.Type, err)
 			}
@@ -131,18 +120,17 @@ func ocmEntries(raw []byte, depth int) ([]ocmEntry, error) {
 	return entries, nil
 }
 
-func (e ocmEntry) resolvers(known texts) ([]resolver, error) {
+func (e ocmEntry) resolvers() ([]resolver, error) {
 	found := make([]resolver, 0, len(e.Resolvers))
-	aliases := e.aliases(known)
 	for i, r := range e.Resolvers {
-		out, err := repositoryIn(r.Repository, aliases, known)
+		repository, err := e.repository(r.Repository)
 		if err != nil {
 			return nil, fmt.Errorf("resolvers[%d].repository: %w", i, err)
 		}
 		if _, err := path.Match(r.Pattern, ""); err != nil {
 			return nil, fmt.Errorf("resolvers[%d].componentNamePattern %q is not a pattern; use * and ? as in file names", i, r.Pattern)
 		}
-		out.prefix, out.pattern, out.priority = strings.TrimSuffix(r.Prefix, "/"), r.Pattern, defaultPriority
+		out := resolver{prefix: strings.TrimSuffix(r.Prefix, "/"), pattern: r.Pattern, priority: defaultPriority, repository: repository, folded: repository.Folded()}
 		if r.Priority != nil {
 			out.priority = *r.Priority
 		}
@@ -151,27 +139,17 @@ func (e ocmEntry) resolvers(known texts) ([]resolver, error) {
 	return found, nil
 }
 
-// aliases are resolvers for the repositories that have a name, with no other field.
-func (e ocmEntry) aliases(known texts) map[string]resolver {
-	out := map[string]resolver{}
-	for alias, repository := range e.Aliases {
-		out[alias] = resolver{repository: repository, folded: known.one(repository.Folded())}
-	}
-	return out
-}
-
-// repositoryIn returns a resolver for an object, or the name of an alias, with no other field.
-func repositoryIn(raw json.RawMessage, aliases map[string]resolver, known texts) (resolver, error) {
+// repository returns a repository that is written as an object, or as the name of an alias.
+func (e ocmEntry) repository(raw json.RawMessage) (component.Typed, error) {
 	var alias string
-	if json.Unmarshal(raw, &alias) == nil {
-		found, ok := aliases[alias]
-		if !ok {
-			return resolver{}, fmt.Errorf("alias %q is not defined; add it to aliases", alias)
-		}
-		return found, nil
+	if json.Unmarshal(raw, &alias) != nil {
+		return component.ParseTyped(raw)
 	}
-	repository, err := component.ParseTyped(raw)
-	return resolver{repository: repository, folded: known.one(repository.Folded())}, err
+	found, ok := e.Aliases[alias]
+	if !ok {
+		return component.Typed{}, fmt.Errorf("alias %q is not defined; add it to aliases", alias)
+	}
+	return found, nil
 }
 
 // fits reports whether the resolver is for a component.

@@ -30,7 +30,9 @@ func (s *Session) Root(ctx context.Context, definition v1alpha1.ComponentDescrip
 	if err != nil {
 		return nil, err
 	}
-	s.known.startAt(root.Repository)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.start = root.Repository
 	return root, nil
 }
 
@@ -39,7 +41,7 @@ func (s *Session) root(ctx context.Context, definition v1alpha1.ComponentDescrip
 	case definition.Reference != nil:
 		return s.byReference(ctx, *definition.Reference)
 	case definition.Inline != nil:
-		return s.inline(ctx, definition)
+		return s.inline(definition)
 	case definition.SourceReference != nil:
 		return s.bySource(ctx, definition)
 	}
@@ -57,20 +59,16 @@ func (s *Session) byReference(ctx context.Context, ref v1alpha1.ComponentDescrip
 		}
 	}
 	written := component.Location{Repository: repository, Key: component.Key{Name: ref.ComponentName, Version: ref.Version}}
-	at, diff, err := s.overwrites.Apply(ctx, written)
+	at, diff, err := s.overwrites.Apply(written)
 	if err != nil {
-		return nil, refusedIn(ctx, "componentVersionOverwrites", err)
+		return nil, refused("componentVersionOverwrites", err)
 	}
-	v, err := s.finder.lookup(ctx, at.Key, at.Repository)
-	if err != nil {
-		return nil, err
-	}
-	d, err := s.remember(v)
+	v, err := s.lookup(ctx, at.Key, at.Repository)
 	if err != nil {
 		return nil, err
 	}
 	effective := v1alpha1.ComponentDescriptorReference{ComponentName: at.Key.Name, Version: at.Key.Version, RepositoryContext: anyJSON(at.Repository)}
-	return &Root{Descriptor: d, Repository: at.Repository, Overwrite: diff,
+	return &Root{Descriptor: s.remember(v), Repository: at.Repository, Overwrite: diff,
 		Definition: v1alpha1.ComponentDescriptorDefinition{Reference: &effective}}, nil
 }
 
@@ -81,24 +79,23 @@ func (s *Scope) defaultRepository() (component.Typed, error) {
 
 // inline takes a descriptor that is written in the Installation. Its blobs and its other references are looked for in its
 // own effective repository, or else in that of the Context.
-func (s *Session) inline(ctx context.Context, definition v1alpha1.ComponentDescriptorDefinition) (*Root, error) {
+func (s *Session) inline(definition v1alpha1.ComponentDescriptorDefinition) (*Root, error) {
 	d, err := component.Decode(definition.Inline.RawMessage)
 	if err != nil {
-		return nil, refusedIn(ctx, "componentDescriptor.inline", err)
+		return nil, refused("componentDescriptor.inline", err)
 	}
 	repository, err := s.scope.ownRepository(d)
 	if err != nil {
 		return nil, err
 	}
-	v := &version{descriptor: d, repository: repository, blobs: elsewhere{s.finder, d.Key(), repository}}
-	if v.registry, err = s.finder.r.registryOf(s.scope, repository); err != nil {
+	v := &version{descriptor: d, repository: repository, blobs: elsewhere{s, d.Key(), repository}}
+	if v.registry, err = s.registryOf(repository); err != nil {
 		return nil, err
 	}
-	s.known.embed(v)
-	if _, err := s.remember(v); err != nil {
-		return nil, err
-	}
-	return &Root{Descriptor: d, Definition: definition, Repository: repository}, nil
+	s.mu.Lock()
+	s.embedded[d.Key()] = v
+	s.mu.Unlock()
+	return &Root{Descriptor: s.remember(v), Definition: definition, Repository: repository}, nil
 }
 
 // ownRepository is the one that a descriptor names, or else that of the Context.
@@ -111,13 +108,13 @@ func (s *Scope) ownRepository(d *component.Descriptor) (component.Typed, error) 
 
 // elsewhere are the blobs of an inline descriptor: those of the published version of the same name, if there is one.
 type elsewhere struct {
-	finder     *finder
+	session    *Session
 	key        component.Key
 	repository component.Typed
 }
 
 func (e elsewhere) blob(ctx context.Context, reference string) (*stream, error) {
-	v, err := e.finder.lookup(ctx, e.key, e.repository)
+	v, err := e.session.lookup(ctx, e.key, e.repository)
 	if err != nil {
 		return nil, fmt.Errorf("local blob %q of an inline component descriptor: %w", reference, err)
 	}
@@ -139,7 +136,7 @@ func (s *Session) bySource(ctx context.Context, definition v1alpha1.ComponentDes
 	if err != nil {
 		return nil, refused("componentDescriptor.sourceRef", err)
 	}
-	from, err := s.finder.origin(ctx, repository)
+	from, err := s.origin(ctx, repository)
 	if err != nil {
 		return nil, fmt.Errorf("componentDescriptor: %w", err)
 	}
@@ -147,11 +144,7 @@ func (s *Session) bySource(ctx context.Context, definition v1alpha1.ComponentDes
 	if err != nil {
 		return nil, fmt.Errorf("componentDescriptor in %s: %w", from, err)
 	}
-	d, err := s.remember(v)
-	if err != nil {
-		return nil, err
-	}
-	return &Root{Descriptor: d, Definition: definition, Repository: repository}, nil
+	return &Root{Descriptor: s.remember(v), Definition: definition, Repository: repository}, nil
 }
 
 func typed(field string, raw *v1alpha1.AnyJSON) (component.Typed, error) {

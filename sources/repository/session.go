@@ -6,9 +6,14 @@ package repository
 import (
 	"context"
 	"errors"
+	"io"
+	"slices"
+	"strings"
+	"sync"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
 
 // Scope is what one Installation may use. Everything in it was read with that Installation's rights.
@@ -27,48 +32,88 @@ type Scope struct {
 	Partial bool
 }
 
-// Session looks up component versions and content for one Scope. It remembers where each component version was found. It
-// is safe for concurrent use and has to be closed.
+// Session looks up component versions and content for one Scope. It remembers where each component version was found, and opens each repository
+// once. It is safe for concurrent use and has to be closed.
 type Session struct {
-	scope *Scope
-	// overwrites are those of the scope.
-	overwrites *component.OverwritesOnce
-	// finder looks versions up, known remembers them, and contents opens what their resources name.
-	finder   *finder
-	known    *versions
-	contents contents
-	held     *holdings
+	r          *Repositories
+	scope      *Scope
+	overwrites *component.Overwrites
+
+	mu sync.Mutex
+	// start is the repository where components without another one are looked for: that of the root.
+	start component.Typed
+	// found are the versions that the session knows, embedded those that are written inside the Installation.
+	found, embedded map[component.Key]*version
+	origins         map[string]*opening
+	sources         []v1alpha1.SourceStatus
+	// open is what is kept open until the session ends.
+	open []io.Closer
 }
 
 // Open starts a session.
 func (r *Repositories) Open(s Scope) *Session {
-	held := &holdings{found: map[*component.Descriptor]struct{}{}}
 	return &Session{
-		scope:      &s,
-		overwrites: component.Overwrites(s.Overwrites).Once(),
-		finder:     &finder{r: r, scope: &s, held: held, origins: map[string]*opening{}},
-		known:      &versions{found: map[component.Key]*version{}, embedded: map[component.Key]*version{}},
-		contents:   contents{r: r, scope: &s},
-		held:       held,
+		r: r, scope: &s, overwrites: component.NewOverwrites(s.Overwrites), origins: map[string]*opening{},
+		found: map[component.Key]*version{}, embedded: map[component.Key]*version{},
 	}
 }
 
 // Close gives back what the session holds. File systems and blobs that it returned stay usable.
-func (s *Session) Close() { s.held.release() }
+func (s *Session) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, held := range s.open {
+		_ = held.Close()
+	}
+	s.open = nil
+}
+
+// hold keeps trees and directories open until the session ends. Those of a repository are held when it is open: one that cannot be opened may be
+// tried any number of times.
+func (s *Session) hold(open ...io.Closer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = append(s.open, open...)
+}
+
+// use records a source.
+func (s *Session) use(source flux.Source) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	used := v1alpha1.SourceStatus{Kind: source.Kind, Namespace: source.Namespace, Name: source.Name, Revision: source.Revision, Digest: source.Digest}
+	if slices.Contains(s.sources, used) {
+		return
+	}
+	s.sources = append(s.sources, used)
+	slices.SortFunc(s.sources, func(a, b v1alpha1.SourceStatus) int {
+		return strings.Compare(flux.Key(a.Kind, a.Namespace, a.Name), flux.Key(b.Kind, b.Namespace, b.Name))
+	})
+}
 
 // SourcesUsed returns the Flux sources whose artifacts were used so far, by kind, namespace and name.
-func (s *Session) SourcesUsed() []v1alpha1.SourceStatus { return s.held.used() }
+func (s *Session) SourcesUsed() []v1alpha1.SourceStatus {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.sources)
+}
 
 // sessionWeight is what a session counts beside the component versions that it knows: it keeps files open.
 const sessionWeight = 64 << 10
 
-// Weight returns how many bytes the session has in memory, with descriptors that it shares with others.
-func (s *Session) Weight() int64 { return sessionWeight + s.held.inMemory() }
+// Weight returns about how many bytes the session has in memory, with descriptors that it shares with others.
+func (s *Session) Weight() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	weight := int64(sessionWeight)
+	for _, v := range s.found {
+		weight += v.descriptor.Weight()
+	}
+	return weight
+}
 
 // Closure returns root with everything it refers to, overwrites applied. Component versions are looked up in parallel.
 func (s *Session) Closure(ctx context.Context, root *component.Descriptor) (*component.Closed, error) {
-	defer s.overwrites.Forget() // sessions are kept, and closures are made once
-	resolver := s.overwrites.Wrap(s.known.start(), component.ResolverFunc(s.resolve))
+	resolver := s.overwrites.Wrap(s.startingAt(), component.ResolverFunc(s.resolve))
 	closed, err := component.Closure(ctx, root, resolver, component.Limits{Partial: s.scope.Partial})
 	var found *lookupError
 	if err == nil || errors.As(err, &found) || ctx.Err() != nil {
@@ -84,41 +129,78 @@ func (e *lookupError) Unwrap() error { return e.error }
 
 // resolve finds a component version that another one refers to.
 func (s *Session) resolve(ctx context.Context, key component.Key, hint component.Hint) (*component.Descriptor, error) {
-	v, err := s.known.inside(key, hint)
+	v, err := s.inside(key, hint)
+	if v == nil && err == nil {
+		repository := hint.Repository
+		if repository.IsZero() {
+			repository = s.startingAt()
+		}
+		v, err = s.lookup(ctx, key, repository)
+	}
 	if err != nil {
 		return nil, &lookupError{err}
 	}
-	if v != nil {
-		return s.found(v)
+	return s.remember(v), nil
+}
+
+func (s *Session) startingAt() component.Typed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.start
+}
+
+// inside returns a version that is embedded in an inline descriptor; nil if there is none, or an overwrite names another repository.
+func (s *Session) inside(key component.Key, hint component.Hint) (*version, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !hint.Repository.IsZero() {
+		return nil, nil
 	}
-	repository := hint.Repository
-	if repository.IsZero() {
-		repository = s.known.start()
+	if v := s.embedded[key]; v != nil || hint.From == nil || hint.Reference == nil || key != hint.Reference.Key() {
+		return v, nil
 	}
-	if v, err = s.finder.lookup(ctx, key, repository); err != nil {
-		return nil, &lookupError{err}
+	parent := s.embedded[hint.From.Key()]
+	if parent == nil {
+		return nil, nil
 	}
-	return s.found(v)
+	d, err := hint.Reference.Embedded()
+	if err != nil {
+		return nil, refused("componentDescriptor.inline", err)
+	}
+	if d == nil {
+		return nil, nil
+	}
+	v := &version{descriptor: d, repository: parent.repository, blobs: parent.blobs, registry: parent.registry}
+	s.embedded[key] = v
+	return v, nil
 }
 
 // remember keeps a version for its resources, and returns its descriptor.
-func (s *Session) remember(v *version) (*component.Descriptor, error) {
-	if !s.known.remember(v) {
-		return v.descriptor, nil
-	}
-	return v.descriptor, s.held.keep(v.beside, v.descriptor)
+func (s *Session) remember(v *version) *component.Descriptor {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.found[v.descriptor.Key()] = v
+	return v.descriptor
 }
 
-// found is remember for a closure.
-func (s *Session) found(v *version) (*component.Descriptor, error) {
-	d, err := s.remember(v)
-	if err != nil {
-		return nil, &lookupError{err}
+// version returns what the session knows of a descriptor.
+func (s *Session) version(d *component.Descriptor) (*version, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v := s.found[d.Key()]; v != nil {
+		return v, nil
 	}
-	return d, nil
+	return nil, stalled("component "+d.Key().String(), "this session has not looked it up", "resolve it with Root or Closure first")
 }
 
 // RepositoryOf returns the repository in which Root or Closure found a component version: after overwrites, and the one of a resolver of
 // the OCM configuration if that had it. Of a component that is written inline it is the one of its local blobs. It is zero if the session
 // has not found the version, or no repository is known.
-func (s *Session) RepositoryOf(key component.Key) component.Typed { return s.known.repositoryOf(key) }
+func (s *Session) RepositoryOf(key component.Key) component.Typed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v := s.found[key]; v != nil {
+		return v.repository
+	}
+	return component.Typed{}
+}

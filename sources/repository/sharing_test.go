@@ -77,7 +77,7 @@ func TestACallerWhoLeavesDoesNotFailAnotherWhoWaitsForTheSameRepository(t *testi
 	leaving, leave := context.WithCancel(t.Context())
 	left, stayed := make(chan error, 1), make(chan error, 1)
 	look := func(ctx context.Context, result chan<- error) {
-		_, err := s.finder.origin(ctx, bucket(t, "shop"))
+		_, err := s.origin(ctx, bucket(t, "shop"))
 		result <- err
 	}
 	go look(leaving, left)
@@ -144,7 +144,7 @@ func TestContentOfAnArtifactSetMayBeReadAnyNumberOfTimes(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "text", got)
 	}
-	assert.Empty(t, s.session.held.open)
+	assert.Empty(t, s.session.open)
 }
 
 func TestARepositoryThatFailsToOpenHoldsNothing(t *testing.T) {
@@ -152,10 +152,10 @@ func TestARepositoryThatFailsToOpenHoldsNothing(t *testing.T) {
 	offered.offer(t, "empty", tarOf(t, func(formats.Sink) error { return nil }))
 	s := session(t, repositories(t, func(o *Options) { o.Source = offered.source }), Scope{Namespace: "ns"})
 	for range 3 {
-		_, err := s.finder.origin(t.Context(), bucket(t, "empty"))
+		_, err := s.origin(t.Context(), bucket(t, "empty"))
 		require.Error(t, err)
 	}
-	assert.Empty(t, s.held.open)
+	assert.Empty(t, s.open)
 }
 
 func TestContentOfASessionThatHasEndedIsNotAtFault(t *testing.T) {

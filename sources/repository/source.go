@@ -21,10 +21,10 @@ import (
 // fluxOrigin is the artifact of a Flux source: a CTF, a component archive, or a descriptor alone. What is not in it is
 // looked for in the registry that the source pulls from.
 type fluxOrigin struct {
-	finder *finder
-	typed  component.Typed
-	name   string
-	scope  string
+	session *Session
+	typed   component.Typed
+	name    string
+	scope   string
 	// archive is nil if the artifact is a descriptor alone.
 	archive *files
 	single  *component.Descriptor
@@ -35,31 +35,31 @@ type fluxOrigin struct {
 func (o *fluxOrigin) String() string { return o.name }
 
 // flux opens the artifact of a source.
-func (f *finder) flux(ctx context.Context, t component.Typed, spec component.FluxSource) (origin, error) {
-	if f.r.options.Source == nil {
+func (s *Session) flux(ctx context.Context, t component.Typed, spec component.FluxSource) (origin, error) {
+	if s.r.options.Source == nil {
 		return nil, stalled("repository of type fluxSource", "there are no Flux sources here", "use another type of repository")
 	}
-	source, err := f.r.options.Source(ctx, f.scope.Namespace, v1alpha1.SourceReference{Kind: spec.SourceRef.Kind, Name: spec.SourceRef.Name, Namespace: spec.SourceRef.Namespace})
-	if err == nil && f.scope.RequireVerified {
+	source, err := s.r.options.Source(ctx, s.scope.Namespace, v1alpha1.SourceReference{Kind: spec.SourceRef.Kind, Name: spec.SourceRef.Name, Namespace: spec.SourceRef.Namespace})
+	if err == nil && s.scope.RequireVerified {
 		err = source.RequireVerified()
 	}
 	if err != nil {
 		return nil, err
 	}
-	o := &fluxOrigin{finder: f, typed: t, name: source.String(), scope: fmt.Sprintf("%s %s %s", source, source.Digest, spec.Path)}
-	if o.behind, err = f.r.behind(ctx, f.scope, source); err != nil {
+	o := &fluxOrigin{session: s, typed: t, name: source.String(), scope: fmt.Sprintf("%s %s %s", source, source.Digest, spec.Path)}
+	if o.behind, err = s.behind(ctx, source); err != nil {
 		return nil, err
 	}
 	if err := o.read(ctx, source.Artifact(), spec.Path); err != nil {
 		return nil, err
 	}
-	f.held.use(source)
+	s.use(source)
 	return o, nil
 }
 
 // read finds out what the artifact is.
 func (o *fluxOrigin) read(ctx context.Context, artifact fetch.Artifact, at string) error {
-	store := o.finder.r.options.Store
+	store := o.session.r.options.Store
 	tree, err := store.Open(ctx, artifact)
 	if errors.Is(err, fetch.ErrUnsafe) && at == "" {
 		return o.readFile(ctx, artifact, err)
@@ -70,13 +70,13 @@ func (o *fluxOrigin) read(ctx context.Context, artifact fetch.Artifact, at strin
 	if err := o.readTree(ctx, tree.FS(), at); err != nil {
 		return errors.Join(err, tree.Close())
 	}
-	o.finder.held.hold(tree)
+	o.session.hold(tree)
 	return nil
 }
 
 // readFile reads an artifact that is the descriptor itself; notTar is why it is not an archive.
 func (o *fluxOrigin) readFile(ctx context.Context, artifact fetch.Artifact, notTar error) error {
-	raw, err := o.finder.r.options.Store.OpenFile(ctx, artifact)
+	raw, err := o.session.r.options.Store.OpenFile(ctx, artifact)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (o *fluxOrigin) readFile(ctx context.Context, artifact fetch.Artifact, notT
 		return notTar
 	}
 	o.single = d
-	return o.finder.held.keep(0, d)
+	return nil
 }
 
 func (o *fluxOrigin) readTree(ctx context.Context, tree fs.FS, at string) error {
@@ -111,10 +111,7 @@ func (o *fluxOrigin) readTree(ctx context.Context, tree fs.FS, at string) error 
 	if err != nil {
 		return refusedIn(ctx, o.name, err)
 	}
-	if err := o.finder.held.keep(0, formats.Resident(repository)...); err != nil {
-		return err
-	}
-	o.archive = &files{r: o.finder.r, spec: o.typed, name: o.name, repository: repository, scope: o.scope}
+	o.archive = &files{r: o.session.r, spec: o.typed, name: o.name, repository: repository, scope: o.scope}
 	return nil
 }
 
@@ -135,7 +132,7 @@ func (o *fluxOrigin) readDescriptor(ctx context.Context, tree fs.FS, name string
 		return refusedIn(ctx, fmt.Sprintf("%s: %s", o.name, name), err)
 	}
 	o.single = d
-	return o.finder.held.keep(0, d)
+	return nil
 }
 
 // root returns the component version that the artifact is about.
@@ -176,22 +173,22 @@ func (o *fluxOrigin) findBehind(ctx context.Context, key component.Key, absent e
 	if o.single == nil {
 		return nil, absent
 	}
-	repository, err := o.finder.scope.ownRepository(o.single)
+	repository, err := o.session.scope.ownRepository(o.single)
 	if err != nil {
 		return nil, err
 	}
 	if repository.IsZero() || repository.Equal(o.typed) {
 		return nil, absent
 	}
-	return o.finder.ask(ctx, key, repository)
+	return o.session.ask(ctx, key, repository)
 }
 
 func (o *fluxOrigin) singleVersion() *version {
 	v := &version{descriptor: o.single, repository: o.typed, blobs: blobsBehind{o}}
 	if o.behind != nil {
 		v.registry = o.behind.place
-	} else if t, err := o.finder.scope.ownRepository(o.single); err == nil {
-		v.registry, _ = o.finder.r.registryOf(o.finder.scope, t)
+	} else if t, err := o.session.scope.ownRepository(o.single); err == nil {
+		v.registry, _ = o.session.registryOf(t)
 	}
 	return v
 }

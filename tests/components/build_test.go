@@ -126,9 +126,7 @@ func (s *scene) push(base string, version formats.Version, schema string) {
 
 func (s *scene) bytes(content formats.Content) []byte {
 	s.T.Helper()
-	reader, err := content.Open()
-	require.NoError(s.T, err)
-	raw, err := io.ReadAll(reader)
+	raw, err := io.ReadAll(content.Reader())
 	require.NoError(s.T, err)
 	return raw
 }

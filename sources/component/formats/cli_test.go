@@ -110,9 +110,7 @@ func TestS4PartsAreChecked(t *testing.T) {
 func TestS6DescriptorLayersAreFinishedTars(t *testing.T) {
 	image, err := withBlob(t, "a", "x").Image(component.SchemaV2)
 	require.NoError(t, err)
-	content, err := image.Layers[0].Open()
-	require.NoError(t, err)
-	layer, err := io.ReadAll(content)
+	layer, err := io.ReadAll(image.Layers[0].Reader())
 	require.NoError(t, err)
 	assert.True(t, bytes.HasSuffix(layer, make([]byte, 1024)), "two empty blocks")
 	assert.Equal(t, formats.MediaTypeDescriptorTar, image.Layers[0].MediaType)
@@ -122,7 +120,7 @@ func TestS7AliasesOfRepositoryTypes(t *testing.T) {
 	for text, want := range map[string]component.RepositorySpec{
 		"{type: oci, baseUrl: b}": component.OCIRegistry{BaseURL: "b"}, "{type: oci/v1, baseUrl: b}": component.OCIRegistry{BaseURL: "b"},
 		"{type: OCI, baseUrl: b, subPath: s}": component.OCIRegistry{BaseURL: "b", SubPath: "s"},
-		"{type: ctf, filePath: f}":            component.CTF{FilePath: "f"}, "{type: CTF/v1, filePath: f}": component.CTF{FilePath: "f"},
+		"{type: ctf, filePath: f}":            component.Archive{FilePath: "f"}, "{type: CTF/v1, filePath: f}": component.Archive{FilePath: "f"},
 	} {
 		got, err := component.ParseRepository(typed(t, text))
 		require.NoError(t, err, text)

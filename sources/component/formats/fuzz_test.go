@@ -76,9 +76,7 @@ func FuzzLayer(f *testing.F) {
 	version := Version{Descriptor: &component.Descriptor{Schema: component.SchemaV2, Name: "a", Version: "1"}}
 	layer, err := version.descriptorLayer(component.SchemaV2)
 	require.NoError(f, err)
-	content, err := layer.Open()
-	require.NoError(f, err)
-	packed, err := io.ReadAll(content)
+	packed, err := io.ReadAll(layer.Reader())
 	require.NoError(f, err)
 	f.Add(packed)
 	f.Fuzz(func(t *testing.T, raw []byte) {

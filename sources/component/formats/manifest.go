@@ -4,6 +4,7 @@
 package formats
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -151,7 +152,7 @@ func (m *Manifest) Blob(localReference string) ([]ocispec.Descriptor, error) {
 	}
 	var out []ocispec.Descriptor
 	for _, part := range parts {
-		layer, err := m.layer(digestOf(part))
+		layer, err := m.layer(cmp.Or(DigestOf(part), digest.Digest(part)))
 		if err != nil {
 			return nil, err
 		}
@@ -164,20 +165,23 @@ func (m *Manifest) Blob(localReference string) ([]ocispec.Descriptor, error) {
 func blobParts(localReference string) []string {
 	parts := strings.Split(localReference, ",")
 	for _, part := range parts {
-		if digestOf(part).Validate() != nil {
+		if DigestOf(part) == "" {
 			return []string{localReference}
 		}
 	}
 	return parts
 }
 
-// digestOf reads a digest that is written as the name of a file.
-func digestOf(localReference string) digest.Digest {
-	algorithm, value, found := strings.Cut(localReference, ".")
-	if found && !strings.Contains(localReference, ":") {
-		return digest.NewDigestFromEncoded(digest.Algorithm(algorithm), value)
+// DigestOf returns the digest that a local reference is, which may be written as the name of a file; empty if it is none.
+func DigestOf(localReference string) digest.Digest {
+	d := digest.Digest(localReference)
+	if algorithm, value, dotted := strings.Cut(localReference, "."); dotted && !strings.Contains(localReference, ":") {
+		d = digest.NewDigestFromEncoded(digest.Algorithm(algorithm), value)
 	}
-	return digest.Digest(localReference)
+	if d.Validate() != nil {
+		return ""
+	}
+	return d
 }
 
 // IsDescriptorLayer reports whether a layer of this media type holds a component descriptor.

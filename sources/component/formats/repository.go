@@ -16,19 +16,14 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
 
-// Repository holds component versions and their blobs.
-type Repository interface {
+// Collection holds component versions and their blobs. It is made by Open, OpenArchive, OpenCTF and OpenDirectory.
+type Collection interface {
 	// Component returns a component version; the error is, or wraps, ErrNotFound when it is not there.
 	Component(ctx context.Context, key component.Key) (*component.Descriptor, error)
 	// Blob opens the blob behind the local reference (LocalBlob.LocalReference, LocalOCIBlob.Digest, LocalFilesystemBlob.Filename) of
 	// a component version, and returns its media type, if known. The caller closes it and checks the digest of the resource. The error
 	// is, or wraps, ErrNotFound when the blob is not there.
 	Blob(ctx context.Context, d *component.Descriptor, localReference string) (blob io.ReadCloser, mediaType string, err error)
-}
-
-// Collection is a repository that knows what it holds. It is made by Open, OpenArchive, OpenCTF and OpenDirectory.
-type Collection interface {
-	Repository
 	// Keys returns the component versions in order of name and version.
 	Keys() []component.Key
 }
@@ -56,12 +51,6 @@ func OpenArchive(files fs.FS) (Collection, error) {
 	return &folder{versions: map[component.Key]*component.Descriptor{d.Key(): d}, blobs: blobs}, err
 }
 
-// Limits of OpenDirectory.
-const (
-	maxDirectoryFiles  = 1000
-	maxDirectoryWeight = component.MaxWeight
-)
-
 // OpenDirectory opens a directory in which every file is a component descriptor. Blobs are the files and directories of the second file
 // system; nil means the directory blobs beside the descriptors. A directory is read as a tar.
 func OpenDirectory(descriptors, blobs fs.FS) (Collection, error) {
@@ -75,47 +64,26 @@ func OpenDirectory(descriptors, blobs fs.FS) (Collection, error) {
 		}
 	}
 	out := &folder{versions: map[component.Key]*component.Descriptor{}, blobs: blobs}
-	weight := int64(0)
-	for i, entry := range entries {
+	for _, entry := range entries {
 		if entry.IsDir() {
 			continue
 		}
-		added, err := out.addFile(descriptors, entry.Name())
+		d, err := readDescriptor(descriptors, entry.Name())
 		if err != nil {
 			return nil, err
 		}
-		if weight += added; weight > maxDirectoryWeight || i >= maxDirectoryFiles {
-			return nil, fmt.Errorf("the directory has more than %d files, or component descriptors that take more than %d bytes of memory; divide it",
-				maxDirectoryFiles, maxDirectoryWeight)
+		if out.versions[d.Key()] != nil {
+			return nil, fmt.Errorf("file %s describes component %s for the second time; keep one", entry.Name(), d.Key())
 		}
+		out.versions[d.Key()] = d
 	}
 	return out, nil
-}
-
-// Resident returns the descriptors that an opened collection has in memory; of other collections it reads one when it is asked for.
-func Resident(c Collection) []*component.Descriptor {
-	if opened, ok := c.(*folder); ok {
-		return slices.Collect(maps.Values(opened.versions))
-	}
-	return nil
 }
 
 // folder keeps descriptors in memory and blobs in a file system.
 type folder struct {
 	versions map[component.Key]*component.Descriptor
 	blobs    fs.FS
-}
-
-func (f *folder) addFile(files fs.FS, name string) (int64, error) {
-	d, err := readDescriptor(files, name)
-	if err != nil {
-		return 0, err
-	}
-	if f.versions[d.Key()] != nil {
-		return 0, fmt.Errorf("file %s describes component %s for the second time; keep one", name, d.Key())
-	}
-	f.versions[d.Key()] = d
-	return d.Weight(), nil
 }
 
 func readDescriptor(files fs.FS, name string) (*component.Descriptor, error) {
@@ -174,7 +142,7 @@ func mediaTypeOf(d *component.Descriptor, localReference string) string {
 		}
 		switch a := parsed.(type) {
 		case component.LocalBlob:
-			if digestOf(a.LocalReference) == digestOf(localReference) {
+			if d := DigestOf(localReference); a.LocalReference == localReference || d != "" && d == DigestOf(a.LocalReference) {
 				return a.MediaType
 			}
 		case component.LocalFilesystemBlob:

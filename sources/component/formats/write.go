@@ -19,7 +19,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
 
-// Content is a blob that can be opened again and again.
+// Content is a blob.
 type Content struct {
 	// MediaType of the blob.
 	MediaType string
@@ -27,16 +27,18 @@ type Content struct {
 	Digest digest.Digest
 	// Size in bytes.
 	Size int64
-	// Open opens it.
-	Open func() (io.ReadCloser, error)
+	// Data are the bytes.
+	Data io.ReaderAt
 }
 
 // NewContent returns bytes as Content.
 func NewContent(mediaType string, data []byte) Content {
-	return Content{
-		MediaType: mediaType, Digest: digest.FromBytes(data), Size: int64(len(data)),
-		Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil },
-	}
+	return Content{MediaType: mediaType, Digest: digest.FromBytes(data), Size: int64(len(data)), Data: bytes.NewReader(data)}
+}
+
+// Reader returns a reader that fails at the end of bytes that do not have the digest.
+func (c Content) Reader() io.Reader {
+	return verified(io.NopCloser(io.NewSectionReader(c.Data, 0, c.Size)), c.Digest)
 }
 
 func (c Content) descriptor() ocispec.Descriptor {
@@ -67,7 +69,7 @@ func (v Version) check() error {
 		if err != nil || !ok {
 			continue
 		}
-		if !there[digestOf(local.LocalReference)] {
+		if !there[DigestOf(local.LocalReference)] {
 			return fmt.Errorf("resource %q of component %s names the local blob %q, which is not given", r.Name, v.Descriptor.Key(), local.LocalReference)
 		}
 	}
@@ -145,19 +147,6 @@ type Sink interface {
 	Put(path string, size int64, content io.Reader) error
 }
 
-// NewTarSink returns a Sink that writes a tar with reproducible bytes, and the function that ends it.
-func NewTarSink(w io.Writer) (Sink, func() error) {
-	archive := tar.NewWriter(w)
-	return tarSink{archive}, archive.Close
-}
-
-type tarSink struct{ archive *tar.Writer }
-
-// Put writes a file to the tar.
-func (s tarSink) Put(path string, size int64, content io.Reader) error {
-	return putTar(s.archive, path, size, content)
-}
-
 // WriteArchive writes a component archive, which holds one component version, with the descriptor in a schema; an empty one means that of the
 // descriptor.
 func WriteArchive(sink Sink, v Version, schema string) error {
@@ -185,11 +174,11 @@ func archivedForm(d *component.Descriptor) (*component.Descriptor, error) {
 	for _, access := range out.Accesses() {
 		parsed, err := component.ParseAccess(*access)
 		local, ok := parsed.(component.LocalBlob)
-		if err != nil || !ok || digestOf(local.LocalReference).Validate() != nil {
+		if err != nil || !ok || DigestOf(local.LocalReference) == "" {
 			continue
 		}
 		fields := access.Fields()
-		fields["localReference"] = fileOf(digestOf(local.LocalReference))
+		fields["localReference"] = fileOf(DigestOf(local.LocalReference))
 		if *access, err = component.NewTyped(fields); err != nil {
 			return nil, err
 		}
@@ -234,19 +223,9 @@ func putBlobs(sink Sink, blobs []Content, written map[digest.Digest]bool) error 
 			continue
 		}
 		written[blob.Digest] = true
-		if err := putBlob(sink, blob); err != nil {
+		if err := sink.Put(blobsDir+"/"+fileOf(blob.Digest), blob.Size, blob.Reader()); err != nil {
 			return fmt.Errorf("blob %s cannot be written: %w", blob.Digest, err)
 		}
 	}
 	return nil
-}
-
-func putBlob(sink Sink, blob Content) error {
-	content, err := blob.Open()
-	if err != nil {
-		return err
-	}
-	checked := verified(content, blob.Digest)
-	defer func() { _ = checked.Close() }()
-	return sink.Put(blobsDir+"/"+fileOf(blob.Digest), blob.Size, checked)
 }

@@ -43,7 +43,7 @@ const parallelDigests = 8
 
 // Verify checks the signature of that name on the root of the closure, and with it all components behind it: the digests of the
 // references are computed anew from the normalised descriptors, see Descriptor.Normalise. Every resource with content needs a digest. It
-// is compared with the content when digester is given; otherwise whoever reads the content later has to call DigestSpec.Verify. The
+// is compared with the content when digester is given; otherwise whoever reads the content later has to compare it. The
 // returned closure is the one to go on with: digests that only the root had are filled in where they belong. The error for a missing
 // signature wraps ErrNotFound. Where ctx ends the error says nothing about the signature.
 func Verify(ctx context.Context, closed *component.Closed, name string, keys Keys, digester BlobDigester) (*component.Closed, error) {

@@ -215,10 +215,7 @@ func (s *scene) publish(name, text string) {
 
 func bytesOf(t *testing.T, c formats.Content) []byte {
 	t.Helper()
-	opened, err := c.Open()
-	require.NoError(t, err)
-	defer opened.Close()
-	raw, err := io.ReadAll(opened)
+	raw, err := io.ReadAll(c.Reader())
 	require.NoError(t, err)
 	return raw
 }

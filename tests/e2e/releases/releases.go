@@ -14,8 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/v1/remote"
-
 	"github.com/flux-landscaper/flux-landscaper/publishing/containerimage"
 	"github.com/flux-landscaper/flux-landscaper/publishing/release"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
@@ -50,11 +48,8 @@ func Push(ctx context.Context, registry *servers.Registry, program, source, dir,
 	if err != nil {
 		return err
 	}
-	repository, err := containerimage.Repository(registry.Host+"/"+Manifests, true)
-	if err != nil {
-		return err
-	}
-	return remote.Write(repository.Tag(version), artifact, remote.WithContext(ctx))
+	_, err = release.PushArtifact(ctx, registry.Host+"/"+Manifests, version, artifact, true)
+	return err
 }
 
 // PushPrevious pushes a release of the previous commit, given as v1.2.3, by the command of that commit. Dir is an empty folder.

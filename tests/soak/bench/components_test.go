@@ -193,13 +193,7 @@ func packBlueprint(blueprint, version string) ([]byte, error) {
 	return packed.Bytes(), err
 }
 
-func readContent(content formats.Content) ([]byte, error) {
-	reader, err := content.Open()
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(reader)
-}
+func readContent(content formats.Content) ([]byte, error) { return io.ReadAll(content.Reader()) }
 
 func jsonOf(value any) *v1alpha1.AnyJSON {
 	raw, err := json.Marshal(value)

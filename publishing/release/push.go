@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package containerimage
+package release
 
 import (
 	"bytes"
@@ -12,8 +12,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -25,6 +27,35 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/publishing/privatekey"
 )
+
+// parseRepository parses the name of a repository.
+func parseRepository(repository string, plainHTTP bool) (name.Repository, error) {
+	var options []name.Option
+	if plainHTTP {
+		options = append(options, name.Insecure)
+	}
+	parsed, err := name.NewRepository(repository, options...)
+	if err != nil {
+		return name.Repository{}, fmt.Errorf("%q is not a repository of a registry, e.g. ghcr.io/flux-landscaper/landscaper: %w", repository, err)
+	}
+	return parsed, nil
+}
+
+// PushArtifact pushes an artifact to a repository under a tag and returns its reference. Logins and plainHTTP are as for Set.Push.
+func PushArtifact(ctx context.Context, repository, tag string, artifact v1.Image, plainHTTP bool) (string, error) {
+	to, err := parseRepository(repository, plainHTTP)
+	if err != nil {
+		return "", err
+	}
+	if err := remote.Write(to.Tag(tag), artifact, withLogins(ctx)...); err != nil {
+		return "", fmt.Errorf("cannot push to %s: %w", to.Tag(tag), err)
+	}
+	return "oci://" + to.Tag(tag).String(), nil
+}
+
+func withLogins(ctx context.Context) []remote.Option {
+	return []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)}
+}
 
 const (
 	// signatureType is that of the layers with signed texts.
@@ -44,45 +75,30 @@ const (
 // the artifact, with its digest as tag. Signatures of others stay, and one of this key that is there is enough. All signatures are one manifest, and
 // registries write none on the condition that nobody else has: where somebody signs at the same moment a signature may be lost, so Sign looks for its own
 // after a pause, and pushes it again a few times. Logins and plainHTTP are as for Set.Push.
-func Sign(ctx context.Context, repository string, digest v1.Hash, key []byte, plainHTTP bool) error {
-	signer, err := privatekey.Parse(key)
-	if err != nil {
-		return err
-	}
-	to, err := Repository(repository, plainHTTP)
-	if err != nil {
-		return err
-	}
-	text, err := json.Marshal(map[string]any{"critical": map[string]any{ // as cosign writes it
+func Sign(ctx context.Context, repository string, digest v1.Hash, key []byte, plainHTTP bool) (err error) {
+	defer caught(&err)
+	signer := that(privatekey.Parse(key))
+	to := that(parseRepository(repository, plainHTTP))
+	text := that(json.Marshal(map[string]any{"critical": map[string]any{ // as cosign writes it
 		"identity": map[string]string{"docker-reference": to.Name()}, "image": map[string]string{"docker-manifest-digest": digest.String()},
 		"type": "cosign container image signature",
-	}, "optional": nil})
-	if err != nil {
-		return err
-	}
+	}, "optional": nil}))
 	tag := to.Tag(digest.Algorithm + "-" + digest.Hex + ".sig")
 	for pushed := 0; ; pushed++ {
 		signatures, err := signaturesAt(ctx, tag)
-		if err != nil {
+		switch {
+		case err != nil:
 			return fmt.Errorf("cannot read the signatures at %s: %w", tag, err)
-		}
-		switch done, err := isSigned(signatures, signer.Public(), text); {
-		case err != nil || done:
-			return err
+		case isSigned(signatures, signer.Public(), text):
+			return nil
 		case pushed == signings:
 			return fmt.Errorf("the signature at %s does not stay: others sign at the same time; sign again when they are done", tag)
 		}
-		signature, err := privatekey.Sign(signer, text)
-		if err != nil {
-			return err
-		}
-		signatures, err = mutate.Append(signatures, mutate.Addendum{
-			Layer: static.NewLayer(text, signatureType), Annotations: map[string]string{signatureAnnotation: base64.StdEncoding.EncodeToString(signature)},
-		})
-		if err == nil {
-			err = remote.Write(tag, signatures, withLogins(ctx)...)
-		}
-		if err != nil {
+		signatures = that(mutate.Append(signatures, mutate.Addendum{
+			Layer:       static.NewLayer(text, signatureType),
+			Annotations: map[string]string{signatureAnnotation: base64.StdEncoding.EncodeToString(that(privatekey.Sign(signer, text)))},
+		}))
+		if err := remote.Write(tag, signatures, withLogins(ctx)...); err != nil {
 			return fmt.Errorf("cannot push the signature to %s: %w", tag, err)
 		}
 		select {
@@ -98,23 +114,17 @@ func signaturesAt(ctx context.Context, tag name.Tag) (v1.Image, error) {
 	signatures, err := remote.Image(tag, withLogins(ctx)...)
 	var answer *transport.Error
 	if errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound {
-		return ociTyped(empty.Image), nil
+		return ociTyped(empty.Image, types.OCIConfigJSON), nil
 	}
 	return signatures, err
 }
 
 // isSigned reports whether a text is among signatures with one of a key.
-func isSigned(signatures v1.Image, public crypto.PublicKey, text []byte) (bool, error) {
-	manifest, err := signatures.Manifest()
-	if err != nil {
-		return false, err
-	}
+func isSigned(signatures v1.Image, public crypto.PublicKey, text []byte) bool {
 	digest, _, err := v1.SHA256(bytes.NewReader(text))
-	for _, layer := range manifest.Layers {
+	must(err)
+	return slices.ContainsFunc(that(signatures.Manifest()).Layers, func(layer v1.Descriptor) bool {
 		signature, unreadable := base64.StdEncoding.DecodeString(layer.Annotations[signatureAnnotation])
-		if unreadable == nil && layer.MediaType == signatureType && layer.Digest == digest && privatekey.Verifies(public, text, signature) {
-			return true, err
-		}
-	}
-	return false, err
+		return unreadable == nil && layer.MediaType == signatureType && layer.Digest == digest && privatekey.Verifies(public, text, signature)
+	})
 }

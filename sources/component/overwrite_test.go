@@ -5,7 +5,6 @@ package component_test
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -21,56 +20,9 @@ var answering = component.ResolverFunc(func(_ context.Context, k component.Key, 
 	return &component.Descriptor{Name: k.Name, Version: k.Version}, nil
 })
 
-// overwritesOf makes overwrites of repositories, each with a source of its own.
-func overwritesOf(count int) component.Overwrites {
-	var out component.Overwrites
-	for i := range count {
-		out = append(out, v1alpha1.ComponentVersionOverwrite{Source: side(fmt.Sprint("old", i), "", ""), Substitution: side(fmt.Sprint("new", i), "", "")})
-	}
-	return out
-}
-
-func TestOverwritesAreReadOnceForAllReferences(t *testing.T) {
-	work := func(count int) float64 {
-		resolver := overwritesOf(count).Wrap(registry(t, "old1"), answering)
-		return testing.AllocsPerRun(5, func() {
-			_, err := resolver.Resolve(t.Context(), key("a"), component.Hint{})
-			require.NoError(t, err)
-		})
-	}
-	assert.InDelta(t, work(3), work(300), 10)
-}
-
-func TestOverwritesThatWereInterruptedAreReadByTheNext(t *testing.T) {
-	resolver := overwritesOf(3).Wrap(registry(t, "old1"), answering)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := resolver.Resolve(ctx, key("a"), component.Hint{})
-	require.ErrorIs(t, err, context.Canceled)
-	_, err = resolver.Resolve(t.Context(), key("a"), component.Hint{})
-	assert.NoError(t, err)
-}
-
-func TestForgottenOverwritesAreReadAgain(t *testing.T) {
-	once := overwritesOf(3).Once()
-	for range 2 {
-		_, diff, err := once.Apply(t.Context(), component.Location{Repository: registry(t, "old1"), Key: key("a")})
-		require.NoError(t, err)
-		assert.Contains(t, diff, "new1")
-		once.Forget()
-	}
-}
-
-func TestOverwritesStopWhenNobodyWaits(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, _, err := overwritesOf(3).Apply(ctx, component.Location{Key: key("a")})
-	assert.ErrorIs(t, err, context.Canceled)
-}
-
 func TestWrapNamesTheWrongOverwriteEachTime(t *testing.T) {
 	raw := v1alpha1.NewAnyJSON([]byte(`{"baseUrl":"a"}`))
-	wrong := component.Overwrites{{}, {Source: v1alpha1.ComponentVersionOverwriteReference{ComponentName: "example.com/z", RepositoryContext: &raw}}}
+	wrong := component.NewOverwrites([]v1alpha1.ComponentVersionOverwrite{{}, {Source: v1alpha1.ComponentVersionOverwriteReference{ComponentName: "example.com/z", RepositoryContext: &raw}}})
 	resolver := wrong.Wrap(component.Typed{}, answering)
 	for range 2 {
 		_, err := resolver.Resolve(t.Context(), key("a"), component.Hint{})
@@ -79,7 +31,7 @@ func TestWrapNamesTheWrongOverwriteEachTime(t *testing.T) {
 }
 
 // slowly applies overwrites one by one, as Overwrites.Apply is described.
-func slowly(t *testing.T, overwrites component.Overwrites, l component.Location) component.Location {
+func slowly(t *testing.T, overwrites []v1alpha1.ComponentVersionOverwrite, l component.Location) component.Location {
 	out, taken := l, [3]bool{}
 	for _, o := range overwrites {
 		if !matchesAll(t, o.Source, l) {
@@ -114,7 +66,7 @@ func TestOverwritesDoWhatTheyWouldOneByOne(t *testing.T) {
 		return side(some("", "", "a", "b"), some("", "", "x", "y"), some("", "", "1", "2"))
 	}
 	for range 3000 {
-		var overwrites component.Overwrites
+		var overwrites []v1alpha1.ComponentVersionOverwrite
 		for range random.IntN(9) {
 			overwrites = append(overwrites, v1alpha1.ComponentVersionOverwrite{Source: anySide(), Substitution: anySide()})
 		}
@@ -122,7 +74,7 @@ func TestOverwritesDoWhatTheyWouldOneByOne(t *testing.T) {
 		if base := some("", "a", "b"); base != "" {
 			before.Repository = registry(t, base)
 		}
-		got, _, err := overwrites.Apply(t.Context(), before)
+		got, _, err := component.NewOverwrites(overwrites).Apply(before)
 		require.NoError(t, err)
 		require.Equal(t, slowly(t, overwrites, before), got, "%+v of %+v", overwrites, before)
 	}

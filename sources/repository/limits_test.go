@@ -12,41 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
-	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
-
-func TestASessionThatFindsTooMuchEnds(t *testing.T) {
-	s := session(t, repositories(t, nil), Scope{Namespace: "ns"})
-	require.NoError(t, s.held.keep(component.MaxWeight))
-	err := s.held.keep(1)
-	require.ErrorContains(t, err, "they take more than 67108864 bytes of memory; refer to fewer or smaller component versions")
-	assert.Equal(t, fault.Stalled, fault.KindOf(err))
-}
-
-func TestASessionCountsADescriptorOnce(t *testing.T) {
-	s := session(t, repositories(t, nil), Scope{Namespace: "ns"})
-	d := shop(t).Descriptor
-	for range 3 {
-		require.NoError(t, s.held.keep(0, d))
-	}
-	assert.Equal(t, d.Weight(), s.held.weight)
-}
-
-func TestAClosureCountsInItsSession(t *testing.T) {
-	reg := registry.Start(t, registry.Options{})
-	publish(t, reg, component.OCIRegistry{BaseURL: reg.Host + "/c"}, shop(t), db(t))
-	s := session(t, repositories(t, nil), Scope{Namespace: "ns", Repository: raw(t, ociSpec(reg.Host+"/c"))})
-	found, err := s.Root(t.Context(), byName(shopName, "1.0.0", nil))
-	require.NoError(t, err)
-	require.NoError(t, s.held.keep(component.MaxWeight-s.held.weight))
-	_, err = s.Closure(t.Context(), found.Descriptor)
-	require.ErrorContains(t, err, "take more than 67108864 bytes of memory")
-	assert.Equal(t, fault.Stalled, fault.KindOf(err))
-}
 
 // TestContentThatIsTooLargeIsNotDownloaded has content of ten bytes where nine are allowed.
 func TestContentThatIsTooLargeIsNotDownloaded(t *testing.T) {
