@@ -73,11 +73,11 @@ func readPacked(ctx context.Context, dir string, o pack.Options) (extracted read
 }
 
 func compare(oldName string, old fs.FS, newName string, current fs.FS) ([]Change, error) {
-	before, err := list(old)
+	before, err := contents(old)
 	if err != nil {
 		return nil, err
 	}
-	after, err := list(current)
+	after, err := contents(current)
 	if err != nil {
 		return nil, err
 	}
@@ -85,60 +85,38 @@ func compare(oldName string, old fs.FS, newName string, current fs.FS) ([]Change
 	maps.Copy(both, after)
 	changes := []Change{}
 	for _, name := range slices.Sorted(maps.Keys(both)) {
-		change, err := compareFile(name, oldName, old, before[name], newName, current, after[name])
-		if err != nil {
+		was, wasThere := before[name]
+		is, isThere := after[name]
+		change := Change{Path: name, Kind: Changed}
+		switch {
+		case !wasThere:
+			change.Kind = Added
+		case !isThere:
+			change.Kind = Removed
+		case bytes.Equal(was, is):
+			continue
+		}
+		if change.Text, err = unified(oldName+"/"+name, was, newName+"/"+name, is); err != nil {
 			return nil, err
 		}
-		if change != nil {
-			changes = append(changes, *change)
-		}
+		changes = append(changes, change)
 	}
 	return changes, nil
 }
 
-func list(files fs.FS) (map[string]bool, error) {
-	found := map[string]bool{}
+// contents reads all files.
+func contents(files fs.FS) (map[string][]byte, error) {
+	found := map[string][]byte{}
 	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() {
-			found[name] = true
+		if err != nil || entry.IsDir() {
+			return err
 		}
-		return err
+		if found[name], err = fs.ReadFile(files, name); err != nil {
+			return fmt.Errorf("file %s cannot be read: %w", name, err)
+		}
+		return nil
 	})
 	return found, err
-}
-
-// compareFile returns nil when both sides are equal.
-func compareFile(name, oldName string, old fs.FS, wasThere bool, newName string, current fs.FS, isThere bool) (*Change, error) {
-	before, err := readIf(old, name, wasThere)
-	if err != nil {
-		return nil, err
-	}
-	after, err := readIf(current, name, isThere)
-	if err != nil {
-		return nil, err
-	}
-	change := &Change{Path: name, Kind: Changed}
-	switch {
-	case !wasThere:
-		change.Kind = Added
-	case !isThere:
-		change.Kind = Removed
-	case bytes.Equal(before, after):
-		return nil, nil
-	}
-	change.Text, err = unified(oldName+"/"+name, before, newName+"/"+name, after)
-	return change, err
-}
-
-func readIf(files fs.FS, name string, there bool) ([]byte, error) {
-	if !there {
-		return nil, nil
-	}
-	content, err := fs.ReadFile(files, name)
-	if err != nil {
-		return nil, fmt.Errorf("file %s cannot be read: %w", name, err)
-	}
-	return content, nil
 }
 
 func unified(oldName string, before []byte, newName string, after []byte) (string, error) {

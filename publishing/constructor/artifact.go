@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/flux-landscaper/flux-landscaper/publishing/carry"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
@@ -28,14 +27,14 @@ func (v *version) artifact(ctx context.Context, r *Resource, written string) (*c
 	if err != nil {
 		return nil, fmt.Errorf("path: %w", err)
 	}
-	found, err := carry.Find(ctx, v.builder.Registry, normalReference(written), r.Input.Platforms)
+	found, err := findArtifact(ctx, v.builder.Registry, normalReference(written), r.Input.Platforms)
 	if err != nil {
 		return nil, err
 	}
 	if err := v.rename(r, found, ref); err != nil {
 		return nil, err
 	}
-	return v.carry(ctx, found, ref)
+	return v.takeOver(ctx, found, ref)
 }
 
 // variants takes over an image, or makes one of several for one platform each.
@@ -54,7 +53,7 @@ func (v *version) variants(ctx context.Context, r *Resource) (*content, error) {
 	if err != nil {
 		return nil, fmt.Errorf("variants: %w", err)
 	}
-	made, err := carry.Combine(ctx, v.builder.Registry, refs)
+	made, err := combine(ctx, v.builder.Registry, refs)
 	if err != nil {
 		return nil, err
 	}
@@ -62,12 +61,12 @@ func (v *version) variants(ctx context.Context, r *Resource) (*content, error) {
 	if err := v.rename(r, made, ref); err != nil {
 		return nil, err
 	}
-	return v.carry(ctx, made, ref)
+	return v.takeOver(ctx, made, ref)
 }
 
 // rename decides how the artifact is called next to the component version: as it is called at its place, or as the author says. What has
 // no tag gets the version of the resource for one, since registries throw away what has none.
-func (v *version) rename(r *Resource, a *carry.Artifact, from oci.Reference) error {
+func (v *version) rename(r *Resource, a *Artifact, from oci.Reference) error {
 	a.Repository, a.Tag = from.Path, cmp.Or(from.Tag, component.Tag(cmp.Or(r.Version, v.component.Version)))
 	if hint := r.Input.Repository; hint != "" {
 		to, err := oci.ParseReference(from.Host + "/" + v.hinted(hint))
@@ -95,8 +94,8 @@ func (v *version) hinted(hint string) string {
 	return path.Join(v.component.Name, hint)
 }
 
-// carry adds the artifact to what is published next to the version, or to its blobs.
-func (v *version) carry(ctx context.Context, a *carry.Artifact, from oci.Reference) (*content, error) {
+// takeOver adds the artifact to what is published next to the version, or to its blobs.
+func (v *version) takeOver(ctx context.Context, a *Artifact, from oci.Reference) (*content, error) {
 	if a.Digest.Algorithm().String() != "sha256" {
 		return nil, fmt.Errorf("artifact %s has the digest %s; only sha256 is supported, so push it anew", from.Repository(), a.Digest)
 	}
@@ -117,8 +116,8 @@ func (v *version) carry(ctx context.Context, a *carry.Artifact, from oci.Referen
 }
 
 // plan notes an artifact to copy, once.
-func (b *Builder) plan(a *carry.Artifact) error {
-	same := slices.IndexFunc(b.Artifacts, func(other *carry.Artifact) bool { return other.Name() == a.Name() })
+func (b *Builder) plan(a *Artifact) error {
+	same := slices.IndexFunc(b.Artifacts, func(other *Artifact) bool { return other.Name() == a.Name() })
 	if same < 0 {
 		b.Artifacts = append(b.Artifacts, a)
 		return nil
@@ -131,7 +130,7 @@ func (b *Builder) plan(a *carry.Artifact) error {
 
 // reference is the new reference, with a tag or digest as the author had written the old one: templates of blueprints take it apart. At a
 // registry without TLS it keeps http://, as the OCM tools have it, since nothing else tells a reader so.
-func (b *Builder) reference(a *carry.Artifact, from oci.Reference) string {
+func (b *Builder) reference(a *Artifact, from oci.Reference) string {
 	out := strings.TrimPrefix(b.Base, "https://") + "/" + a.Repository
 	if from.Tag != "" || from.Digest == "" {
 		out += ":" + a.Tag

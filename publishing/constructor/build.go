@@ -18,7 +18,6 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/flux-landscaper/flux-landscaper/publishing"
-	"github.com/flux-landscaper/flux-landscaper/publishing/carry"
 	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
@@ -40,7 +39,7 @@ type Builder struct {
 	// blobs of them.
 	Base string
 	// Artifacts are to be copied to Base before the component versions built so far are published.
-	Artifacts []*carry.Artifact
+	Artifacts []*Artifact
 }
 
 // Build makes one component version. Errors name component, resource and cure.

@@ -17,10 +17,12 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
-	"github.com/flux-landscaper/flux-landscaper/publishing/carry"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
 // chart takes a packaged chart, the directory of one, or a chart of a Helm repository.
@@ -86,7 +88,7 @@ func (v *version) repositoryChart(ctx context.Context, r *Resource) (*content, e
 	}
 	if base, isOCI := strings.CutPrefix(in.HelmRepository, "oci://"); isOCI {
 		ref := strings.TrimSuffix(base, "/") + "/" + in.Path + ":" + strings.ReplaceAll(in.Version, "+", "_")
-		return v.keep(oci.HelmChartLayer, func(w io.Writer) error { return carry.Chart(ctx, v.builder.Registry, ref, w) })
+		return v.keep(oci.HelmChartLayer, func(w io.Writer) error { return v.pullChart(ctx, ref, w) })
 	}
 	access := map[string]any{"type": "helm", "helmRepository": in.HelmRepository, "helmChart": in.Path + ":" + in.Version}
 	return v.download(ctx, r, &Input{}, oci.HelmChartLayer, access)
@@ -101,12 +103,60 @@ func (v *version) download(ctx context.Context, r *Resource, in *Input, mediaTyp
 	return v.blob(in, mediaType, func(w io.Writer) error { return v.fetch(ctx, r, access, w) })
 }
 
-// fetch writes what an access leads to.
+// pullChart writes the packaged chart of an OCI artifact.
+func (v *version) pullChart(ctx context.Context, ref string, w io.Writer) error {
+	r := v.builder.Registry
+	manifest, err := r.Client.Manifest(ctx, ref, r.Credentials)
+	if err != nil {
+		return err
+	}
+	layer, err := manifest.Layer(oci.HelmChartLayer, oci.HelmChartLayerLegacy)
+	if err != nil {
+		return err
+	}
+	content, err := manifest.Open(ctx, layer.Digest, oci.DefaultMaxContent)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = content.Close() }()
+	_, err = io.Copy(w, content)
+	return err
+}
+
+// fetch writes what an access leads to: a chart of a Helm repository, a file of a web server, files of a Git repository. It is read as a controller
+// reads it: with the same limits, without a login, and compared with the digest that an index says.
 func (v *version) fetch(ctx context.Context, r *Resource, access component.Typed, w io.Writer) error {
-	of := component.Key{Name: v.component.Name, Version: v.component.Version}
-	from := component.Resource{Type: r.Type, Relation: component.RelationExternal, Access: access,
-		Element: component.Element{Name: r.Name, Version: v.component.Version}}
-	return carry.Download(ctx, v.builder.Registry, v.builder.Workspace, of, from, w)
+	store, err := fetch.New(fetch.Options{Dir: v.builder.Workspace.Dir("downloads")})
+	if err != nil {
+		return err
+	}
+	repositories, err := repository.New(repository.Options{OCI: v.builder.Registry.Client, Store: store, AllowRequests: true})
+	if err != nil {
+		return err
+	}
+	session := repositories.Open(repository.Scope{Namespace: "default"})
+	defer session.Close()
+	// The resource is looked up in a component version that has nothing else.
+	alone := &component.Descriptor{Schema: component.SchemaV2, Name: v.component.Name, Version: v.component.Version,
+		Provider: component.Provider{Name: v.component.Name}, Resources: []component.Resource{{
+			Type: r.Type, Relation: component.RelationExternal, Access: access, Element: component.Element{Name: r.Name, Version: v.component.Version},
+		}}}
+	text, err := alone.Encode(component.SchemaV2)
+	if err != nil {
+		return err
+	}
+	inline := v1alpha1.NewAnyJSON(text)
+	root, err := session.Root(ctx, v1alpha1.ComponentDescriptorDefinition{Inline: &inline})
+	if err != nil {
+		return err
+	}
+	content, err := session.Content(ctx, root.Descriptor, &root.Descriptor.Resources[0])
+	if err != nil {
+		return cmp.Or(errors.Unwrap(err), err) // without component and resource, which the caller names
+	}
+	defer func() { _ = content.Close() }()
+	_, err = io.Copy(w, content)
+	return err
 }
 
 // web takes a file of a web server.

@@ -60,32 +60,44 @@ func accessTo(digest *component.DigestSpec, fields map[string]any) (*content, er
 
 // input takes the content that an input names.
 func (v *version) input(ctx context.Context, r *Resource) (*content, error) {
-	in := r.Input
-	kind, _, _ := strings.Cut(in.Type, "/")
-	kinds := map[string]func() (*content, error){
-		"file":        func() (*content, error) { return v.file(in) },
-		"dir":         func() (*content, error) { return v.dir(in) },
-		"utf8":        func() (*content, error) { return v.text(in) },
-		"inline":      func() (*content, error) { return v.text(in) },
-		"binary":      func() (*content, error) { return v.bytes(in, mediaBytes, in.Data) },
-		"helm":        func() (*content, error) { return v.chart(ctx, r) },
-		"ociArtifact": func() (*content, error) { return v.artifact(ctx, r, in.Path) },
-		"ociImage":    func() (*content, error) { return v.artifact(ctx, r, in.Path) },
-		"dockermulti": func() (*content, error) { return v.variants(ctx, r) },
-		"wget":        func() (*content, error) { return v.web(ctx, r) },
-		"git":         func() (*content, error) { return v.git(ctx, r) },
-		"spiff":       func() (*content, error) { return v.spiff(ctx, in) },
-	}
-	take := kinds[kind]
-	if take == nil {
-		return nil, fmt.Errorf("input.type %q is not supported; %s", in.Type, cmp.Or(insteadOf[kind],
+	kind, _, _ := strings.Cut(r.Input.Type, "/")
+	made, err := v.inputOf(ctx, kind, r)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("input: %w", err)
+	case made == nil:
+		return nil, fmt.Errorf("input.type %q is not supported; %s", r.Input.Type, cmp.Or(insteadOf[kind],
 			"use file, dir, utf8, binary, spiff, helm, ociArtifact, ociImage, dockermulti, git or wget"))
 	}
-	made, err := take()
-	if err != nil {
-		return nil, fmt.Errorf("input: %w", err)
-	}
 	return made, nil
+}
+
+// inputOf returns nil for a kind that is not supported.
+func (v *version) inputOf(ctx context.Context, kind string, r *Resource) (*content, error) {
+	in := r.Input
+	switch kind {
+	case "file":
+		return v.file(in)
+	case "dir":
+		return v.dir(in)
+	case "utf8", "inline":
+		return v.text(in)
+	case "binary":
+		return v.bytes(in, mediaBytes, in.Data)
+	case "helm":
+		return v.chart(ctx, r)
+	case "ociArtifact", "ociImage":
+		return v.artifact(ctx, r, in.Path)
+	case "dockermulti":
+		return v.variants(ctx, r)
+	case "wget":
+		return v.web(ctx, r)
+	case "git":
+		return v.git(ctx, r)
+	case "spiff":
+		return v.spiff(ctx, in)
+	}
+	return nil, nil
 }
 
 // path returns the path of a file or directory of the author.

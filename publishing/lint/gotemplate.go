@@ -26,7 +26,7 @@ func (c *checker) goTemplate(s source) {
 	tree.Mode = parse.SkipFuncCheck
 	if _, err := tree.Parse(s.text, "", "", trees); err != nil {
 		message, line := templateError(err)
-		c.add(Error, s.file, s.line(line), s.field, "the template cannot be parsed: %s", message)
+		c.inSource(Error, s, line, "the template cannot be parsed: %s", message)
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(trees)) {
@@ -124,9 +124,7 @@ func (w *goWalk) imports(command *parse.CommandNode) {
 			w.asked[path[1]] = true
 		}
 		isSure := !w.unsure && !w.tolerant && w.asked == nil && w.tested[path[1]] == 0
-		w.declared(path[1], isSure, func(severity Severity, message string) {
-			w.add(severity, w.source.file, w.lineOf(arg), w.source.field, "%s", message)
-		})
+		w.declared(w.source, w.lineOf(arg), path[1], isSure)
 	}
 }
 
@@ -213,11 +211,12 @@ func (w *goWalk) include(command parse.Node, name string) {
 }
 
 func (w *goWalk) report(n parse.Node, format string, args ...any) {
-	w.add(Error, w.source.file, w.lineOf(n), w.source.field, format, args...)
+	w.inSource(Error, w.source, w.lineOf(n), format, args...)
 }
 
+// lineOf is a line of the text.
 func (w *goWalk) lineOf(n parse.Node) int {
-	return w.source.line(1 + strings.Count(w.source.text[:min(int(n.Position()), len(w.source.text))], "\n"))
+	return 1 + strings.Count(w.source.text[:min(int(n.Position()), len(w.source.text))], "\n")
 }
 
 // functions remembers by name what functionExists found.

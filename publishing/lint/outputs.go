@@ -123,7 +123,7 @@ func (c *checker) keysMade(list string, s source, root *yamlv3.Node) {
 	shown := &outline{lines: map[string]int{}, several: map[string]bool{}}
 	tree := shown.value(root, "")
 	report := func(severity Severity, path, format string, args ...any) {
-		c.add(severity, s.file, s.line(shown.lines[path]), s.field, format, args...)
+		c.inSource(severity, s, shown.lines[path], format, args...)
 	}
 	unknown := func(prefix string, found []keys.Key) {
 		for _, key := range found {

@@ -22,7 +22,7 @@ func (c *checker) spiff(s source) {
 	var root yamlv3.Node
 	if err := yamlv3.Unmarshal([]byte(s.text), &root); err != nil {
 		message, line := splitLine(err.Error())
-		c.add(Error, s.file, s.line(line), s.field, "the template is not YAML: %s", message)
+		c.inSource(Error, s, line, "the template is not YAML: %s", message)
 		return
 	}
 	c.expressions(s, &root, hasKey(&root, "imports"))
@@ -55,11 +55,11 @@ func (c *checker) expressions(s source, n *yamlv3.Node, ownImports bool) {
 		return
 	}
 	if len(text) > maxExpression || brackets(text) > maxBrackets {
-		c.add(Error, s.file, s.line(n.Line), s.field, "the expression is too long or has more than %d brackets in each other; split it", maxBrackets)
+		c.inSource(Error, s, n.Line, "the expression is too long or has more than %d brackets in each other; split it", maxBrackets)
 		return
 	}
 	if _, err := dynaml.Parse(text, nil, nil); err != nil {
-		c.add(Error, s.file, s.line(n.Line), s.field, "the expression %q cannot be parsed; check its brackets, quotes and operators", shorten(text))
+		c.inSource(Error, s, n.Line, "the expression %q cannot be parsed; check its brackets, quotes and operators", shorten(text))
 		return
 	}
 	if ownImports {
@@ -67,9 +67,7 @@ func (c *checker) expressions(s source, n *yamlv3.Node, ownImports bool) {
 	}
 	text = spiffText.ReplaceAllLiteralString(text, `""`)
 	for _, found := range importsRead.FindAllStringSubmatch(text, -1) {
-		c.declared(found[1], !ifMissing.MatchString(text), func(severity Severity, message string) {
-			c.add(severity, s.file, s.line(n.Line), s.field, "%s", message)
-		})
+		c.declared(s, n.Line, found[1], !ifMissing.MatchString(text))
 	}
 }
 

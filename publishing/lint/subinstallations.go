@@ -13,6 +13,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
 
 // subinstallations checks the listed templates, each for itself and then, where no template adds further ones, against each other.
@@ -73,31 +74,10 @@ func (c *checker) installationTemplate(at, file string, d *document, field strin
 	case t.Blueprint.Ref == "":
 		return c.inPlace(at, problem, t)
 	}
-	if reason := wrongReference(t.Blueprint.Ref); reason != "" {
-		return problem("blueprint.ref", "%s; write it as cd://componentReferences/<name>/resources/<name>", reason)
+	if _, err := component.ParseReference(t.Blueprint.Ref); err != nil {
+		return problem("blueprint.ref", "%v; write it as cd://componentReferences/<name>/resources/<name>", err)
 	}
 	return true
-}
-
-// wrongReference says what is wrong with a cd:// URI; "" if nothing is.
-func wrongReference(ref string) string {
-	rest, isComponent := strings.CutPrefix(ref, "cd://")
-	if !isComponent {
-		return fmt.Sprintf("%q is no cd:// URI", ref)
-	}
-	parts := strings.Split(strings.Trim(rest, "/"), "/")
-	if len(parts)%2 != 0 || slices.Contains(parts, "") {
-		return fmt.Sprintf("%q is not made of pairs of a keyword and a name", ref)
-	}
-	for i := 0; i < len(parts)-2; i += 2 {
-		if parts[i] != "componentReferences" {
-			return fmt.Sprintf("the keyword %q cannot be followed by others", parts[i])
-		}
-	}
-	if parts[len(parts)-2] != "resources" {
-		return fmt.Sprintf("%q does not end at a resource", ref)
-	}
-	return ""
 }
 
 // inPlace checks a blueprint that is written inside the template. Its lines are not known; its files are.

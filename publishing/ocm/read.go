@@ -19,6 +19,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
+	"github.com/flux-landscaper/flux-landscaper/sources/component/signing"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
@@ -175,4 +176,85 @@ func (r *Reader) only(name string) (string, error) {
 		return "", fmt.Errorf("component %s has %d versions here %v; write NAME:VERSION", name, len(versions), versions)
 	}
 	return versions[0], nil
+}
+
+// Sign signs component versions and replaces their descriptors by the signed ones. A signature covers all that a version refers to: other
+// versions of the list, and else what place holds; place may be nil.
+func Sign(ctx context.Context, r publishing.Registry, place *Place, versions []formats.Version, options signing.SignOptions) error {
+	made := map[component.Key]*component.Descriptor{}
+	for i := range versions {
+		made[versions[i].Descriptor.Key()] = versions[i].Descriptor
+	}
+	others := component.Resolver(component.ResolverFunc(nowhere))
+	if place != nil {
+		reader, err := NewReader(r, place)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = reader.Close() }()
+		others = component.ResolverFunc(func(ctx context.Context, key component.Key, _ component.Hint) (*component.Descriptor, error) {
+			return reader.Get(ctx, key)
+		})
+	}
+	resolver := component.ResolverFunc(func(ctx context.Context, key component.Key, hint component.Hint) (*component.Descriptor, error) {
+		if found := made[key]; found != nil {
+			return found, nil
+		}
+		return others.Resolve(ctx, key, hint)
+	})
+	for i := range versions {
+		closed, err := component.Closure(ctx, versions[i].Descriptor, resolver, component.Limits{})
+		if err != nil {
+			return err
+		}
+		if versions[i].Descriptor, err = signing.Sign(closed, options); err != nil {
+			return err
+		}
+		made[versions[i].Descriptor.Key()] = versions[i].Descriptor
+	}
+	return nil
+}
+
+// nowhere finds nothing.
+func nowhere(_ context.Context, key component.Key, _ component.Hint) (*component.Descriptor, error) {
+	return nil, fmt.Errorf("component %s: %w: a signature covers it, so give the --repository that holds it, or make it in the same constructor",
+		key, component.ErrNotFound)
+}
+
+// Verified is a component version whose signature is valid.
+type Verified struct {
+	// Component and Version of it.
+	Component string `json:"component"`
+	Version   string `json:"version"`
+	// Signature is the name of the signature.
+	Signature string `json:"signature"`
+	// Digest that was signed.
+	Digest component.DigestSpec `json:"digest"`
+	// Algorithm of the signature.
+	Algorithm string `json:"algorithm"`
+	// Issuer is who signed, as the certificate says; empty without a certificate.
+	Issuer string `json:"issuer,omitempty"`
+}
+
+// Verify checks a signature of a component version, with all components behind it and the content of their resources, as a controller does.
+func (r *Reader) Verify(ctx context.Context, key component.Key, signature string, keys signing.Keys) (*Verified, error) {
+	root, err := r.Get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	closed, err := r.Closure(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	verified, err := signing.Verify(ctx, closed, signature, keys, r.session.Digest)
+	if err != nil {
+		return nil, err
+	}
+	out := &Verified{Component: root.Name, Version: root.Version, Signature: signature}
+	for _, s := range verified.Root.Signatures {
+		if s.Name == signature {
+			out.Digest, out.Algorithm, out.Issuer = s.Digest, s.Signature.Algorithm, s.Signature.Issuer
+		}
+	}
+	return out, nil
 }

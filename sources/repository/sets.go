@@ -5,13 +5,10 @@ package repository
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
@@ -59,9 +56,9 @@ func layerOfSet(tree *fetch.Tree, set *stream, resource *component.Resource) (*s
 	if err != nil {
 		return nil, refused("artifact set", err)
 	}
-	m, at, err := manifestOfSet(artifacts)
+	m, at, err := artifacts.Manifest()
 	if err != nil {
-		return nil, err
+		return nil, refused("artifact set", err)
 	}
 	layer, err := pick(m, resource)
 	if err != nil {
@@ -70,52 +67,4 @@ func layerOfSet(tree *fetch.Tree, set *stream, resource *component.Resource) (*s
 	blobOnly := resource.Digest != nil && resource.Digest.NormalisationAlgorithm == component.GenericBlobDigest
 	return &stream{scope: set.scope, id: set.id + " " + layer.Digest.String(), mediaType: layer.MediaType, digest: layer.Digest, manifest: at, compared: blobOnly,
 		open: func(context.Context) (io.ReadCloser, error) { return artifacts.Blob(layer.Digest) }}, nil
-}
-
-// maxSetManifest is how many bytes a manifest in an artifact set may have.
-const maxSetManifest = 4 << 20
-
-// manifestOfSet reads the main manifest and returns it with the digest of the artifact: of the index, if it is one of several
-// manifests, whose first is taken.
-func manifestOfSet(set *formats.ArtifactSet) (ocispec.Manifest, digest.Digest, error) {
-	at := set.Main
-	for range 2 {
-		raw, err := readVerified(set, at.Digest)
-		if err != nil {
-			return ocispec.Manifest{}, "", err
-		}
-		var both struct {
-			ocispec.Manifest
-			Manifests []ocispec.Descriptor `json:"manifests"`
-		}
-		if json.Unmarshal(raw, &both) != nil {
-			break
-		}
-		if len(both.Manifests) == 0 {
-			return both.Manifest, set.Main.Digest, nil
-		}
-		at = both.Manifests[0]
-	}
-	return ocispec.Manifest{}, "", stalled("artifact set", "its main manifest cannot be read", "publish the component version anew")
-}
-
-func readVerified(set *formats.ArtifactSet, d digest.Digest) ([]byte, error) {
-	if d.Validate() != nil {
-		return nil, stalled("artifact set", fmt.Sprintf("digest %q cannot be used", d), "publish the component version anew")
-	}
-	content, err := set.Blob(d)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = content.Close() }()
-	raw, err := io.ReadAll(io.LimitReader(content, maxSetManifest+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(raw) > maxSetManifest:
-		return nil, stalled("artifact set", "its manifest is too large", "publish the component version anew")
-	case d.Algorithm().FromBytes(raw) != d:
-		return nil, mismatch(d, d.Algorithm().FromBytes(raw))
-	}
-	return raw, nil
 }

@@ -118,30 +118,35 @@ type ctf struct {
 func (c *ctf) Keys() []component.Key { return slices.Clone(c.keys) }
 
 // Component reads manifest, config and descriptor of a component version.
-func (c *ctf) Component(ctx context.Context, key component.Key) (*component.Descriptor, error) {
+func (c *ctf) Component(_ context.Context, key component.Key) (*component.Descriptor, error) {
 	manifest, err := c.manifest(key)
 	if err != nil {
 		return nil, err
 	}
-	var config []byte
-	if IsComponentConfig(manifest.Config.MediaType) {
-		if config, err = c.read(manifest.Config.Digest, maxConfig); err != nil {
-			return nil, fmt.Errorf("component %s: %w", key, err)
-		}
-	}
-	layer, err := manifest.Descriptor(config)
-	if err != nil {
-		return nil, fmt.Errorf("component %s: %w", key, err)
-	}
-	raw, err := c.read(layer.Digest, maxLayer)
-	if err != nil {
-		return nil, fmt.Errorf("component %s: %w", key, err)
-	}
-	d, err := DecodeLayer(bytes.NewReader(raw))
+	d, err := c.descriptor(manifest)
 	if err != nil {
 		return nil, fmt.Errorf("component %s: %w", key, err)
 	}
 	return d, d.Answers(key)
+}
+
+func (c *ctf) descriptor(manifest *Manifest) (*component.Descriptor, error) {
+	var config []byte
+	var err error
+	if IsComponentConfig(manifest.Config.MediaType) {
+		if config, err = c.read(manifest.Config.Digest, maxConfig); err != nil {
+			return nil, err
+		}
+	}
+	layer, err := manifest.Descriptor(config)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := c.read(layer.Digest, maxLayer)
+	if err != nil {
+		return nil, err
+	}
+	return DecodeLayer(bytes.NewReader(raw))
 }
 
 func (c *ctf) manifest(key component.Key) (*Manifest, error) {
@@ -186,11 +191,11 @@ func (c *ctf) Blob(_ context.Context, d *component.Descriptor, localReference st
 	if err != nil {
 		return nil, "", err
 	}
+	var blob io.ReadCloser
 	layers, err := manifest.Blob(localReference)
-	if err != nil {
-		return nil, "", fmt.Errorf("component %s: %w", d.Key(), err)
+	if err == nil {
+		blob, err = openBlob(c.blobs, localReference)
 	}
-	blob, err := openBlob(c.blobs, localReference)
 	if err != nil {
 		return nil, "", fmt.Errorf("component %s: %w", d.Key(), err)
 	}
@@ -253,6 +258,34 @@ func mainOf(raw []byte) (ocispec.Descriptor, error) {
 	}
 	return ocispec.Descriptor{}, fmt.Errorf("the artifact set has %d artifacts and does not say which is the main one; name it in annotation %s",
 		len(index.Manifests), mainAnnotations[0])
+}
+
+// Manifest reads the main manifest and returns it with the digest of the artifact: of the index, if it is one of several manifests, whose first is
+// taken.
+func (s *ArtifactSet) Manifest() (ocispec.Manifest, digest.Digest, error) {
+	at := s.Main.Digest
+	for range 2 {
+		content, err := s.Blob(at)
+		if err != nil {
+			return ocispec.Manifest{}, "", err
+		}
+		raw, err := readAll(content, at.String(), MaxManifest)
+		if err := errors.Join(err, content.Close()); err != nil {
+			return ocispec.Manifest{}, "", err
+		}
+		var both struct {
+			ocispec.Manifest
+			Manifests []ocispec.Descriptor `json:"manifests"`
+		}
+		if json.Unmarshal(raw, &both) != nil {
+			break
+		}
+		if len(both.Manifests) == 0 {
+			return both.Manifest, s.Main.Digest, nil
+		}
+		at = both.Manifests[0].Digest
+	}
+	return ocispec.Manifest{}, "", errors.New("the main manifest of the artifact set cannot be read; publish the component version anew")
 }
 
 // Blob opens a manifest, config or layer of the set. Its end is an error when the content does not have the digest. The caller closes it.

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package carry
+package constructor
 
 import (
 	"archive/tar"
@@ -93,7 +93,7 @@ func locked(t *testing.T) *registry.Registry {
 
 func find(t *testing.T, r publishing.Registry, ref string, platforms ...string) *Artifact {
 	t.Helper()
-	a, err := Find(context.Background(), r, ref, platforms)
+	a, err := findArtifact(context.Background(), r, ref, platforms)
 	require.NoError(t, err)
 	a.Repository, a.Tag = "mine/shop", "1.0.0"
 	return a
@@ -167,7 +167,7 @@ func TestCopyOfVariants(t *testing.T) {
 	from, to := registry.Start(t, registry.Options{}), registry.Start(t, registry.Options{})
 	push(t, from, "1", "amd64", "arm64")
 	r := reach(t)
-	a, err := Combine(context.Background(), r, []string{from.Ref("shop", "arm64"), from.Ref("shop", "amd64")})
+	a, err := combine(context.Background(), r, []string{from.Ref("shop", "arm64"), from.Ref("shop", "amd64")})
 	require.NoError(t, err)
 	a.Repository, a.Tag = "mine/shop", "1.0.0"
 	_, err = a.CopyTo(context.Background(), r, to.Host, false)
@@ -205,7 +205,7 @@ func TestSetsOfMadeIndexes(t *testing.T) {
 	from := registry.Start(t, registry.Options{})
 	ref, _ := push(t, from, "1", "amd64", "arm64")
 	r := reach(t)
-	combined, err := Combine(context.Background(), r, []string{from.Ref("shop", "arm64"), from.Ref("shop", "amd64")})
+	combined, err := combine(context.Background(), r, []string{from.Ref("shop", "arm64"), from.Ref("shop", "amd64")})
 	require.NoError(t, err)
 	for blobs, a := range map[int]*Artifact{1 + 1 + 3: find(t, r, ref, "linux/arm64"), 1 + 2 + 5: combined} {
 		var set bytes.Buffer
@@ -239,7 +239,7 @@ func unpack(t *testing.T, set io.Reader) map[string][]byte {
 func TestRegistriesThatWantALogin(t *testing.T) {
 	from, to := locked(t), locked(t)
 	ref, _ := push(t, from, "1", "amd64")
-	_, err := Find(context.Background(), reach(t, to), ref, nil)
+	_, err := findArtifact(context.Background(), reach(t, to), ref, nil)
 	require.ErrorIs(t, err, oci.ErrUnauthorized)
 	assert.ErrorContains(t, err, from.Host)
 	r := reach(t, from)
