@@ -3,7 +3,7 @@
 
 // Package publishing is where blueprints and component versions get from a person's directory to a registry, and back to be looked at.
 // Its packages check (lint), pack (pack), take over what lies elsewhere (carry), and publish (blueprint, constructor, ocm); what they make
-// depends on nothing but content. It promises nothing to others.
+// depends on nothing but content.
 package publishing
 
 import (

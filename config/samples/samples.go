@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package samples holds manifests to read, to copy and to try: they are the landscape that the demo runs. It promises nothing to others.
+// Package samples holds manifests to read, to copy and to try: they are the landscape that the demo runs.
 package samples
 
 import (

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package lint checks a blueprint without running it: the document with its rules, templates, schemas and sub-installations. What it
-// finds names file, line, field and cure. It promises nothing to others.
+// finds names file, line, field and cure.
 package lint
 
 import (

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package ocm publishes component versions to OCI registries and archives, and reads them with all that they refer to.
-// It promises nothing to others.
 package ocm
 
 import (

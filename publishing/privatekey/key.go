@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package privatekey reads the keys that sign what is published, and signs as cosign does.
-// It promises nothing to others.
 package privatekey
 
 import (

@@ -3,7 +3,7 @@
 
 // Package release makes the files of a release out of a checkout and the programs built from it: images, manifests for kubectl and for Flux, charts, CRDs
 // and their schemas, archives of the command line, bills of materials, checksums and a signature. The same checkout and programs give the
-// same files. It promises nothing to others.
+// same files.
 package release
 
 import (

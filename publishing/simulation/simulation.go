@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package simulation renders blueprints without a cluster, with the code of the controller.
-// It promises nothing to others.
 package simulation
 
 import (

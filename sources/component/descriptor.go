@@ -6,7 +6,6 @@
 // in archives, and signatures.
 //
 // It is pure: bytes and fs.FS come in, values go out. Who holds a network connection implements Resolver and Repository.
-// It promises nothing to others.
 package component
 
 import (

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package keysize refuses RSA keys that are larger than those in use. What the standard library computes with a key grows with the square or the cube of its
-// size, takes hours for one of a megabyte, and ends with no context. It promises nothing to others.
+// size, takes hours for one of a megabyte, and ends with no context.
 package keysize
 
 import (

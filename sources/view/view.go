@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package view shows templates and schemas of an Installation what they may see of its component. The controller and the command line use it.
-// It promises nothing to others.
 package view
 
 import (

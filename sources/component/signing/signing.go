@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package signing signs component versions with all behind them, and verifies what others have signed. It knows descriptors only, not where
-// they lie. It promises nothing to others.
+// they lie.
 package signing
 
 import (
