@@ -22,8 +22,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/wishes"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/neighbours"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -86,7 +86,7 @@ type task struct {
 	digest string
 	hasRun bool
 
-	asks        wishes.Set
+	asks        fields.Options
 	onConflict  managedresource.OnConflict
 	onImmutable managedresource.OnImmutable
 	// rehearsing makes that nothing is written; rehearsed is what came of it.
@@ -292,19 +292,19 @@ func (w *writer) record(a *Applied, t task, r result) {
 	switch {
 	case r.live != nil:
 		record.Resource, goesByItself = objects.Answered(t.ref, r.live), readiness.GoesByItself(r.live)
-		if !r.aside {
+		if !r.skipped {
 			a.Subjects = append(a.Subjects, readiness.Subject{Resource: record.Resource, Live: r.live, GoesByItself: goesByItself})
 		}
-		if !r.aside && objects.IsCRD(r.live) && w.needed[definedGroupKind(r.live)] && !objects.HasCondition(r.live, "Established", "True") {
+		if !r.skipped && objects.IsCRD(r.live) && w.needed[definedGroupKind(r.live)] && !objects.HasCondition(r.live, "Established", "True") {
 			a.unestablished = append(a.unestablished, record.Resource)
 		}
 		if r.notOurs {
 			return
 		}
-	case !t.known && (r.aside || r.err != nil && (isRefused(r.err) || r.notOurs)):
+	case !t.known && (r.skipped || r.err != nil && (isRefused(r.err) || r.notOurs)):
 		a.refuse([]task{t})
 		return
-	case r.aside:
+	case r.skipped:
 		return
 	}
 	if t.hasRun || goesByItself && r.err == nil {

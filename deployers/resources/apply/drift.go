@@ -22,7 +22,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/wishes"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
@@ -196,7 +195,7 @@ func (d *driftSearch) rehearse(ctx context.Context, next, live *unstructured.Uns
 
 // isLeftAlone reports whether the deployer would not update the object.
 func (d *driftSearch) isLeftAlone(live *unstructured.Unstructured) bool {
-	if asks := wishes.Of(d.options.Strategy, d.task.unmarked, live); asks.Aside || asks.Once {
+	if asks := fields.OptionsOf(d.options.Strategy, d.task.unmarked, live); asks.Skip || asks.Once {
 		return true
 	}
 	if d.options.IsForeign != nil {
@@ -287,7 +286,7 @@ func (d *driftSearch) correct(ctx context.Context, drift *contract.Drift, next *
 // missing is the answer about an object that does not exist. A Job that goes by itself once it has ended does not count.
 func (d *driftSearch) missing(ctx context.Context) contract.Drift {
 	drift := contract.Drift{Resource: d.task.ref, Missing: true}
-	if readiness.GoesByItself(d.task.Object) || wishes.Of(d.options.Strategy, d.task.unmarked, nil).Aside {
+	if readiness.GoesByItself(d.task.Object) || fields.OptionsOf(d.options.Strategy, d.task.unmarked, nil).Skip {
 		drift.Missing = false
 		return drift
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/wishes"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/removal"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
@@ -72,9 +72,9 @@ func (w *writer) immutable(ctx context.Context, t task, verb string, live *unstr
 // keepsFromRecreating says why an object is not made anew and what a person may do; empty when it may be.
 func (w *writer) keepsFromRecreating(t task, live *unstructured.Unstructured) string {
 	kind, allowed := live.GroupVersionKind().GroupKind(), t.asks.Recreate
-	consent := fmt.Sprintf("the annotation %s: %s", managedresource.ForceAnnotation, wishes.Enabled)
+	consent := fmt.Sprintf("the annotation %s: %s", managedresource.ForceAnnotation, fields.Enabled)
 	switch {
-	case wishes.IsKept(live):
+	case fields.IsKept(live):
 		return "its annotations keep it from being deleted; restore the fields in the manifest, or remove them"
 	case w.owner.ClaimOf(live) != resources.Own && !t.known:
 		return "the object was made by somebody else; restore the fields in the manifest, or delete the object"

@@ -17,7 +17,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/wishes"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/neighbours"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/removal"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -40,8 +39,8 @@ type result struct {
 	live *unstructured.Unstructured
 	// notOurs says that the object is left alone because it is not the owner's.
 	notOurs bool
-	// aside says that the object asks not to be touched. It may have no live object.
-	aside    bool
+	// skipped says that the object asks not to be touched. It may have no live object.
+	skipped  bool
 	progress resources.Progress
 	err      error
 	// pending is what a rehearsal leaves to be written.
@@ -60,7 +59,7 @@ func (w *writer) applyOne(ctx context.Context, t task) result {
 // attempt makes one attempt after the other as long as races are lost. An object that is not known is created right away: most are new, and the API
 // server says so when one is not.
 func (w *writer) attempt(ctx context.Context, t task) result {
-	create := !t.known && w.strategy != managedresource.UpdateStrategyApply && !wishes.Of(w.strategy, t.Object, nil).Aside
+	create := !t.known && w.strategy != managedresource.UpdateStrategyApply && !fields.OptionsOf(w.strategy, t.Object, nil).Skip
 	for range objects.Attempts {
 		if err := ctx.Err(); err != nil {
 			return result{err: objects.ObjectError("apply", t.ref, err)}
@@ -110,9 +109,9 @@ func (w *writer) update(ctx context.Context, t task) result {
 	case err != nil:
 		return result{err: objects.ObjectError("read", t.ref, err)}
 	}
-	t.asks = wishes.Of(w.strategy, t.Object, live)
-	if t.asks.Aside {
-		return result{aside: true, live: live, notOurs: w.owner.ClaimOf(live) != resources.Own}
+	t.asks = fields.OptionsOf(w.strategy, t.Object, live)
+	if t.asks.Skip {
+		return result{skipped: true, live: live, notOurs: w.owner.ClaimOf(live) != resources.Own}
 	}
 	if live.GetDeletionTimestamp() != nil {
 		r := result{}
@@ -132,10 +131,10 @@ func (w *writer) update(ctx context.Context, t task) result {
 
 // absent is the answer to an object that is not there: it is created, unless it asks not to be touched, or is a Job that has ended.
 func (w *writer) absent(ctx context.Context, t task, notFound error) result {
-	t.asks = wishes.Of(w.strategy, t.Object, nil)
+	t.asks = fields.OptionsOf(w.strategy, t.Object, nil)
 	switch {
-	case t.asks.Aside:
-		return result{aside: true}
+	case t.asks.Skip:
+		return result{skipped: true}
 	case t.hasRun:
 		return result{}
 	case w.strategy == managedresource.UpdateStrategyApply:
@@ -150,7 +149,7 @@ func (w *writer) afterRehearsal(ctx context.Context, t task, first *rehearsal) r
 	case first.settled != nil:
 		return *first.settled
 	case first.staged.answer != nil:
-		t.asks = wishes.Of(w.strategy, t.Object, first.staged.live)
+		t.asks = fields.OptionsOf(w.strategy, t.Object, first.staged.live)
 		return w.serverSide(ctx, t, first.staged.live, first.staged.answer)
 	}
 	return w.update(ctx, t)

@@ -248,8 +248,8 @@ func ofRelease(release managedresource.ReleaseReference, owner string, unknown e
 	return now
 }
 
-// Heir finds another DeployItem of the namespace and the Target whose manifests have an object, with the policy that they give it.
-func Heir(ctx context.Context, siblings crclient.Reader, owner resources.Owner, target string, live *unstructured.Unstructured) (*v1alpha1.DeployItem, managedresource.ManifestPolicy, error) {
+// SuccessorOf finds another DeployItem of the namespace and the Target whose manifests have an object, with the policy that they give it.
+func SuccessorOf(ctx context.Context, siblings crclient.Reader, owner resources.Owner, target string, live *unstructured.Unstructured) (*v1alpha1.DeployItem, managedresource.ManifestPolicy, error) {
 	items := &v1alpha1.DeployItemList{}
 	if err := siblings.List(ctx, items, crclient.InNamespace(owner.Namespace), crclient.UnsafeDisableDeepCopy); err != nil {
 		return nil, "", fmt.Errorf("cannot list the DeployItems of namespace %s: %w", owner.Namespace, err)

@@ -20,7 +20,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/wishes"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/neighbours"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
@@ -149,7 +148,7 @@ func requested(ctx context.Context, resource dynamic.ResourceInterface, live *un
 // does not know by UID, has to carry the owner's label.
 func mayDelete(owner resources.Owner, r removal, live *unstructured.Unstructured) bool {
 	switch {
-	case wishes.IsKept(live):
+	case fields.IsKept(live):
 		return false
 	case r.anyOwner:
 		return r.Resource.UID == live.GetUID()
@@ -225,7 +224,7 @@ func passOn(ctx context.Context, s *resources.Session, resource dynamic.Resource
 	if s.Siblings == nil || r.anyOwner || live.GetDeletionTimestamp() != nil || !Containing[live.GroupVersionKind().GroupKind()] {
 		return false, nil
 	}
-	next, policy, err := neighbours.Heir(ctx, s.Siblings, s.Owner, r.cluster.Name, live)
+	next, policy, err := neighbours.SuccessorOf(ctx, s.Siblings, s.Owner, r.cluster.Name, live)
 	if next == nil || err != nil {
 		return false, err
 	}
