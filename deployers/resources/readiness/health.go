@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -77,7 +78,7 @@ func (h Health) lack(ctx context.Context, ref managedresource.ResourceReference,
 	case lack == "":
 		return "", nil
 	case h.byStatus:
-		if verdict := health.ByStatus(ctx, live); verdict.State == health.Failed {
+		if verdict := health.ByStatus(ctx, live); verdict.Status == status.FailedStatus {
 			return lackIn(ref, verdict)
 		}
 	}
@@ -108,11 +109,11 @@ func ForgetFailedRuns(records []managedresource.ManagedResourceStatus, unready [
 }
 
 // lackIn words a verdict.
-func lackIn(ref managedresource.ResourceReference, verdict health.Verdict) (string, error) {
-	switch verdict.State {
-	case health.Current:
+func lackIn(ref managedresource.ResourceReference, verdict *status.Result) (string, error) {
+	switch verdict.Status {
+	case status.CurrentStatus:
 		return "", nil
-	case health.Failed:
+	case status.FailedStatus:
 		return "", &kit.Failure{Kind: kit.Stalled, Reason: reasonFailed, Err: fmt.Errorf("%s has failed: %s", ref, verdict.Message)}
 	}
 	return fmt.Sprintf("%s is not ready: %s", ref, verdict.Message), nil

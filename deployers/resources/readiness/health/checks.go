@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -25,7 +26,7 @@ type check []rule
 type rule struct {
 	field      string
 	expression *expression
-	state      State
+	status     status.Status
 }
 
 // Compile prepares health checks. The error names each expression that cannot be used by its field below path, and says why. When a kind occurs
@@ -38,8 +39,8 @@ func Compile(path string, checks []managedresource.HealthCheck) (Checks, error) 
 		// The order is that of RFC 0009.
 		for _, r := range []struct {
 			field, text string
-			state       State
-		}{{"inProgress", c.InProgress, InProgress}, {"failed", c.Failed, Failed}, {"current", c.Current, Current}} {
+			status      status.Status
+		}{{"inProgress", c.InProgress, status.InProgressStatus}, {"failed", c.Failed, status.FailedStatus}, {"current", c.Current, status.CurrentStatus}} {
 			if r.text == "" {
 				continue
 			}
@@ -49,7 +50,7 @@ func Compile(path string, checks []managedresource.HealthCheck) (Checks, error) 
 				problems = append(problems, fmt.Errorf("%s: %w", field, err))
 				continue
 			}
-			rules = append(rules, rule{field: field, expression: e, state: r.state})
+			rules = append(rules, rule{field: field, expression: e, status: r.status})
 		}
 		compiled.kinds[schema.FromAPIVersionAndKind(c.APIVersion, c.Kind).GroupKind()] = rules
 	}
@@ -61,22 +62,22 @@ func (c Checks) Has(kind schema.GroupKind) bool { return c.kinds[kind] != nil }
 
 // Of asks the check of an object's kind, which there has to be. The error names the expression that costs too much. An expression that cannot be
 // answered, such as one about fields that the object does not have yet, leaves the object in progress.
-func (c Checks) Of(ctx context.Context, object *unstructured.Unstructured) (Verdict, error) {
+func (c Checks) Of(ctx context.Context, object *unstructured.Unstructured) (*status.Result, error) {
 	if isUnobserved(object) {
-		return Verdict{Message: "its controller has not seen its last change yet"}, nil
+		return inProgress("its controller has not seen its last change yet"), nil
 	}
 	for _, r := range c.kinds[object.GroupVersionKind().GroupKind()] {
 		holds, err := r.expression.ask(ctx, object.Object)
 		switch {
 		case errors.Is(err, ErrTooCostly):
-			return Verdict{}, fmt.Errorf("%s: %w", r.field, err)
+			return nil, fmt.Errorf("%s: %w", r.field, err)
 		case err != nil:
-			return Verdict{Message: fmt.Sprintf("%s cannot be answered: %v", r.field, err)}, nil
+			return inProgress(fmt.Sprintf("%s cannot be answered: %v", r.field, err)), nil
 		case holds:
-			return Verdict{State: r.state, Message: r.field + " is true"}, nil
+			return &status.Result{Status: r.status, Message: r.field + " is true"}, nil
 		}
 	}
-	return Verdict{Message: "none of its health checks is true"}, nil
+	return inProgress("none of its health checks is true"), nil
 }
 
 // isUnobserved reports whether the status is of an earlier generation.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -31,25 +32,25 @@ func parse(t testing.TB, text string) *unstructured.Unstructured {
 func TestStatusOfOtherKinds(t *testing.T) {
 	for name, test := range map[string]struct {
 		object string
-		state  State
+		state  status.Status
 	}{
-		"no status":             {"{apiVersion: example.com/v1, kind: Thing}", Current},
-		"status of its own":     {"{apiVersion: example.com/v1, kind: Thing, status: {phase: Broken}}", Current},
-		"ready":                 {"{apiVersion: example.com/v1, kind: Thing, status: {conditions: [{type: Ready, status: 'True'}]}}", Current},
-		"not ready":             {"{apiVersion: example.com/v1, kind: Thing, status: {conditions: [{type: Ready, status: 'False'}]}}", InProgress},
-		"reconciling":           {"{apiVersion: example.com/v1, kind: Thing, status: {conditions: [{type: Reconciling, status: 'True'}]}}", InProgress},
-		"stalled":               {"{apiVersion: example.com/v1, kind: Thing, status: {conditions: [{type: Stalled, status: 'True'}]}}", Failed},
-		"not observed":          {"{apiVersion: example.com/v1, kind: Thing, metadata: {generation: 2}, status: {observedGeneration: 1}}", InProgress},
-		"stalled before":        {"{apiVersion: example.com/v1, kind: Thing, metadata: {generation: 2}, status: {observedGeneration: 1, conditions: [{type: Stalled, status: 'True'}]}}", InProgress},
-		"job running":           {"{apiVersion: batch/v1, kind: Job, status: {startTime: '2026-01-01T00:00:00Z', active: 1}}", InProgress},
-		"job complete":          {"{apiVersion: batch/v1, kind: Job, status: {conditions: [{type: Complete, status: 'True'}]}}", Current},
-		"job failed":            {"{apiVersion: batch/v1, kind: Job, status: {conditions: [{type: Failed, status: 'True'}]}}", Failed},
-		"config":                {"{apiVersion: v1, kind: ConfigMap}", Current},
-		"claim":                 {"{apiVersion: v1, kind: PersistentVolumeClaim, status: {phase: Pending}}", InProgress},
-		"conditions not a list": {"{apiVersion: example.com/v1, kind: Thing, status: {conditions: 7}}", InProgress},
+		"no status":             {"{apiVersion: example.com/v1, kind: Thing}", status.CurrentStatus},
+		"status of its own":     {"{apiVersion: example.com/v1, kind: Thing, status: {phase: Broken}}", status.CurrentStatus},
+		"ready":                 {"{apiVersion: example.com/v1, kind: Thing, status: {conditions: [{type: Ready, status: 'True'}]}}", status.CurrentStatus},
+		"not ready":             {"{apiVersion: example.com/v1, kind: Thing, status: {conditions: [{type: Ready, status: 'False'}]}}", status.InProgressStatus},
+		"reconciling":           {"{apiVersion: example.com/v1, kind: Thing, status: {conditions: [{type: Reconciling, status: 'True'}]}}", status.InProgressStatus},
+		"stalled":               {"{apiVersion: example.com/v1, kind: Thing, status: {conditions: [{type: Stalled, status: 'True'}]}}", status.FailedStatus},
+		"not observed":          {"{apiVersion: example.com/v1, kind: Thing, metadata: {generation: 2}, status: {observedGeneration: 1}}", status.InProgressStatus},
+		"stalled before":        {"{apiVersion: example.com/v1, kind: Thing, metadata: {generation: 2}, status: {observedGeneration: 1, conditions: [{type: Stalled, status: 'True'}]}}", status.InProgressStatus},
+		"job running":           {"{apiVersion: batch/v1, kind: Job, status: {startTime: '2026-01-01T00:00:00Z', active: 1}}", status.InProgressStatus},
+		"job complete":          {"{apiVersion: batch/v1, kind: Job, status: {conditions: [{type: Complete, status: 'True'}]}}", status.CurrentStatus},
+		"job failed":            {"{apiVersion: batch/v1, kind: Job, status: {conditions: [{type: Failed, status: 'True'}]}}", status.FailedStatus},
+		"config":                {"{apiVersion: v1, kind: ConfigMap}", status.CurrentStatus},
+		"claim":                 {"{apiVersion: v1, kind: PersistentVolumeClaim, status: {phase: Pending}}", status.InProgressStatus},
+		"conditions not a list": {"{apiVersion: example.com/v1, kind: Thing, status: {conditions: 7}}", status.InProgressStatus},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.state, ByStatus(t.Context(), parse(t, test.object)).State)
+			assert.Equal(t, test.state, ByStatus(t.Context(), parse(t, test.object)).Status)
 		})
 	}
 }
@@ -61,21 +62,21 @@ func TestExpressions(t *testing.T) {
 	for name, test := range map[string]struct {
 		check  managedresource.HealthCheck
 		object string
-		state  State
+		state  status.Status
 	}{
-		"current":      {managedresource.HealthCheck{Current: "status.phase == 'Good'"}, thing, Current},
-		"none is true": {managedresource.HealthCheck{Current: "status.phase == 'Better'"}, thing, InProgress},
-		"failed":       {managedresource.HealthCheck{Current: "true", Failed: "spec.size > 2"}, thing, Failed},
+		"current":      {managedresource.HealthCheck{Current: "status.phase == 'Good'"}, thing, status.CurrentStatus},
+		"none is true": {managedresource.HealthCheck{Current: "status.phase == 'Better'"}, thing, status.InProgressStatus},
+		"failed":       {managedresource.HealthCheck{Current: "true", Failed: "spec.size > 2"}, thing, status.FailedStatus},
 		"in progress comes first": {managedresource.HealthCheck{
-			Current: "true", Failed: "true", InProgress: "status.conditions.exists(c, c.type == 'Ready')"}, thing, InProgress},
+			Current: "true", Failed: "true", InProgress: "status.conditions.exists(c, c.type == 'Ready')"}, thing, status.InProgressStatus},
 		"as Flux documents it": {managedresource.HealthCheck{
-			Current: "status.conditions.filter(e, e.type == 'Ready').all(e, e.status == 'True' && metadata.generation == status.observedGeneration)"}, thing, Current},
-		"searching":              {managedresource.HealthCheck{Current: "status.phase.matches('^G') && status.phase.indexOf('d') == 3"}, thing, Current},
-		"no status yet":          {managedresource.HealthCheck{Current: "status.phase == 'Good'"}, "{apiVersion: example.com/v1, kind: Thing}", InProgress},
-		"has":                    {managedresource.HealthCheck{Current: "!has(status.other)"}, thing, Current},
-		"not observed":           {managedresource.HealthCheck{Current: "true"}, strings.Replace(thing, "generation: 2", "generation: 3", 1), InProgress},
-		"answer is no bool":      {managedresource.HealthCheck{Current: "status.phase"}, thing, InProgress},
-		"version does not count": {managedresource.HealthCheck{Current: "true"}, strings.Replace(thing, "/v1", "/v2", 1), Current},
+			Current: "status.conditions.filter(e, e.type == 'Ready').all(e, e.status == 'True' && metadata.generation == status.observedGeneration)"}, thing, status.CurrentStatus},
+		"searching":              {managedresource.HealthCheck{Current: "status.phase.matches('^G') && status.phase.indexOf('d') == 3"}, thing, status.CurrentStatus},
+		"no status yet":          {managedresource.HealthCheck{Current: "status.phase == 'Good'"}, "{apiVersion: example.com/v1, kind: Thing}", status.InProgressStatus},
+		"has":                    {managedresource.HealthCheck{Current: "!has(status.other)"}, thing, status.CurrentStatus},
+		"not observed":           {managedresource.HealthCheck{Current: "true"}, strings.Replace(thing, "generation: 2", "generation: 3", 1), status.InProgressStatus},
+		"answer is no bool":      {managedresource.HealthCheck{Current: "status.phase"}, thing, status.InProgressStatus},
+		"version does not count": {managedresource.HealthCheck{Current: "true"}, strings.Replace(thing, "/v1", "/v2", 1), status.CurrentStatus},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.check.APIVersion, test.check.Kind = "example.com/v1", "Thing"
@@ -85,7 +86,7 @@ func TestExpressions(t *testing.T) {
 			verdict, err := checks.Of(t.Context(), parse(t, test.object))
 
 			require.NoError(t, err)
-			assert.Equal(t, test.state, verdict.State, verdict.Message)
+			assert.Equal(t, test.state, verdict.Status, verdict.Message)
 		})
 	}
 }
@@ -138,7 +139,7 @@ func TestValuesWithoutEndAreNotCompared(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			checks, err := Compile("healthChecks", []managedresource.HealthCheck{{APIVersion: "v1", Kind: "ConfigMap", Current: text}})
 			require.NoError(t, err)
-			answered := make(chan Verdict, 1)
+			answered := make(chan *status.Result, 1)
 			go func() {
 				verdict, _ := checks.Of(context.WithoutCancel(t.Context()), long())
 				answered <- verdict
@@ -146,7 +147,7 @@ func TestValuesWithoutEndAreNotCompared(t *testing.T) {
 
 			select {
 			case verdict := <-answered:
-				assert.Equal(t, InProgress, verdict.State)
+				assert.Equal(t, status.InProgressStatus, verdict.Status)
 			case <-time.After(time.Minute):
 				t.Fatal("the expression is not answered")
 			}
@@ -179,7 +180,7 @@ func TestComparisonsOfListsHaveACost(t *testing.T) {
 				require.ErrorIs(t, err, ErrTooCostly)
 			default:
 				require.NoError(t, err)
-				assert.Equal(t, Current, verdict.State, verdict.Message)
+				assert.Equal(t, status.CurrentStatus, verdict.Status, verdict.Message)
 			}
 		})
 	}
@@ -210,7 +211,7 @@ func TestCostlyExpressionsEndTheirObjectsAndNobodyElses(t *testing.T) {
 				require.ErrorContains(t, err, "healthChecks[0].current")
 			} else {
 				require.NoError(t, err)
-				assert.Equal(t, InProgress, verdict.State)
+				assert.Equal(t, status.InProgressStatus, verdict.Status)
 			}
 			assert.Less(t, time.Since(began), pace.Within(2*time.Second))
 		})

@@ -1,6 +1,9 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package health says how an object is that has no built-in readiness check: by its status as kstatus reads it, and by CEL expressions of the
+// user (RFC 0009 of Flux). It makes no requests. Expressions are foreign programs: their length, cost and time are bounded, and functions whose
+// cost cannot be bounded are refused.
 package health
 
 import (
@@ -13,58 +16,28 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// State is how an object is.
-type State int
-
-// States of objects.
-const (
-	// InProgress objects are not ready yet.
-	InProgress State = iota
-	// Current objects are ready.
-	Current
-	// Failed objects will not become ready without a change.
-	Failed
-)
-
-// Verdict is how an object is and why.
-type Verdict struct {
-	State State
-	// Message says why; it may be empty.
-	Message string
-}
-
 var jobs = schema.GroupKind{Group: batchv1.GroupName, Kind: "Job"}
 
 // ByStatus reads the status of an object as kstatus does, Jobs as Flux does: they are ready when they have ended. An object without status is
 // ready.
-func ByStatus(ctx context.Context, object *unstructured.Unstructured) Verdict {
-	if object.GroupVersionKind().GroupKind() == jobs {
-		read, err := statusreaders.NewCustomJobStatusReader(nil).ReadStatusForObject(ctx, nil, object)
-		if err == nil {
-			err = read.Error
-		}
-		if err != nil {
-			return unreadable(err)
-		}
-		return verdictOf(read.Status, read.Message)
+func ByStatus(ctx context.Context, object *unstructured.Unstructured) *status.Result {
+	if object.GroupVersionKind().GroupKind() != jobs {
+		return readable(status.Compute(object))
 	}
-	result, err := status.Compute(object)
+	read, err := statusreaders.NewCustomJobStatusReader(nil).ReadStatusForObject(ctx, nil, object)
 	if err != nil {
-		return unreadable(err)
+		return readable(nil, err)
 	}
-	return verdictOf(result.Status, result.Message)
+	return readable(&status.Result{Status: read.Status, Message: read.Message}, read.Error)
 }
 
-func verdictOf(read status.Status, message string) Verdict {
-	switch read {
-	case status.CurrentStatus:
-		return Verdict{State: Current, Message: message}
-	case status.FailedStatus:
-		return Verdict{State: Failed, Message: message}
+func readable(result *status.Result, err error) *status.Result {
+	if err != nil {
+		return inProgress("its status cannot be read: " + err.Error())
 	}
-	return Verdict{State: InProgress, Message: message}
+	return result
 }
 
-func unreadable(err error) Verdict {
-	return Verdict{State: InProgress, Message: "its status cannot be read: " + err.Error()}
+func inProgress(message string) *status.Result {
+	return &status.Result{Status: status.InProgressStatus, Message: message}
 }
