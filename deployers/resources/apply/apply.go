@@ -89,9 +89,10 @@ type task struct {
 	asks        fields.Options
 	onConflict  managedresource.OnConflict
 	onImmutable managedresource.OnImmutable
-	// rehearsing makes that nothing is written; rehearsed is what came of it.
+	// rehearsing makes that nothing is written; rehearsed is what came of it, with an error where only the real attempt can tell: what the object needs
+	// may come with the others.
 	rehearsing bool
-	rehearsed  *rehearsal
+	rehearsed  *result
 }
 
 // forces reports whether a server-side apply takes over the fields that others have set.

@@ -16,16 +16,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 )
 
-// rehearsal is what a dry run of one object has found.
-type rehearsal struct {
-	// staged is set where something is to be written.
-	staged *staged
-	// settled is set where nothing is.
-	settled *result
-	// open says that only the real attempt can tell: what the object needs may come with the others.
-	open bool
-}
-
 // rehearse tries objects without changing anything, as far as that is possible before the others are there. With an error nothing of them may
 // be applied.
 func (w *writer) rehearse(ctx context.Context, tasks []*task) []error {
@@ -38,16 +28,10 @@ func (w *writer) rehearseOne(ctx context.Context, t *task) error {
 	trial := *t
 	trial.rehearsing = true
 	r := w.applyOne(ctx, trial)
-	switch {
-	case r.pending != nil:
-		t.rehearsed = &rehearsal{staged: r.pending}
-	case r.err == nil:
-		t.rehearsed = &rehearsal{settled: &r}
-	case mayComeWithOthers(r.err):
-		t.rehearsed = &rehearsal{open: true}
-	default:
+	if r.err != nil && !mayComeWithOthers(r.err) {
 		return r.err
 	}
+	t.rehearsed = &r
 	return nil
 }
 

@@ -65,7 +65,7 @@ func (w *writer) attempt(ctx context.Context, t task) result {
 			return result{err: objects.ObjectError("apply", t.ref, err)}
 		}
 		var r result
-		if first := t.rehearsed; first != nil && !first.open {
+		if first := t.rehearsed; first != nil && first.err == nil {
 			t.rehearsed = nil
 			r = w.afterRehearsal(ctx, t, first)
 		} else if create {
@@ -144,13 +144,13 @@ func (w *writer) absent(ctx context.Context, t task, notFound error) result {
 }
 
 // afterRehearsal goes on from what a rehearsal has found.
-func (w *writer) afterRehearsal(ctx context.Context, t task, first *rehearsal) result {
-	switch {
-	case first.settled != nil:
-		return *first.settled
-	case first.staged.answer != nil:
-		t.asks = fields.OptionsOf(w.strategy, t.Object, first.staged.live)
-		return w.serverSide(ctx, t, first.staged.live, first.staged.answer)
+func (w *writer) afterRehearsal(ctx context.Context, t task, first *result) result {
+	switch found := first.pending; {
+	case found == nil:
+		return *first
+	case found.answer != nil:
+		t.asks = fields.OptionsOf(w.strategy, t.Object, found.live)
+		return w.serverSide(ctx, t, found.live, found.answer)
 	}
 	return w.update(ctx, t)
 }
