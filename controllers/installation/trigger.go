@@ -37,6 +37,7 @@ func (r *Reconciler) decideJob(ctx context.Context, s *reconciliation) error {
 		return kit.ErrStop
 	}
 	s.start(jobs.NewJobID(s.Inst), reason)
+	r.Inputs.NoteSources(ctx, s.Inst)
 	return nil
 }
 
@@ -50,6 +51,7 @@ func (r *Reconciler) takeUp(ctx context.Context, s *reconciliation) error {
 		return err
 	}
 	s.start(s.Inst.Status.JobID, "job requested")
+	r.Inputs.NoteSources(ctx, s.Inst)
 	return nil
 }
 

@@ -5,6 +5,7 @@ package behaviour
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -444,6 +445,68 @@ spec: {interval: 1h, url: "`+repo.CloneURL+`", ref: {branch: main}}
 			s.Target("cluster")
 			s.apply(leaf{name: "one", annotations: follows(), blueprint: "inline: {filesystem: {blueprint.yaml: " + quote(folders(path)) + "}}"}.String())
 			require.Contains(t, s.Failed("one").Message, name)
+		})
+	}
+}
+
+// What a job did not come to counts as tried by it: otherwise the job would start again at once, and without end.
+func TestAFailureBeforeTheSourceIsReadStartsOneJob(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ before, spec, reason string }{
+		"failed predecessor": {`
+apiVersion: landscaper.gardener.cloud/v1alpha1
+kind: Installation
+metadata: {name: broken, annotations: {landscaper.gardener.cloud/reconcile-if-changed: "true"}}
+spec:
+  exports: {data: [{name: out, dataRef: out}]}
+  blueprint: {inline: {filesystem: {blueprint.yaml: "apiVersion: landscaper.gardener.cloud/v1alpha1\nkind: Blueprint\nimportExecutions: [{name: no, type: GoTemplate, template: 'errors: [no]'}]"}}}
+`, "imports: {targets: [{name: cluster, target: user}], data: [{name: out, dataRef: out}]}", "PredecessorFailed"},
+		"contradictory spec": {"", "imports: {targets: [{name: cluster, target: user}, {name: cluster, target: other}]}", "InvalidInstallation"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			repo, err := s.Git.CreateRepository(s.Ctx, s.Namespace)
+			require.NoError(t, err)
+			commit := func(value string) {
+				_, err := repo.Commit(s.Ctx, "Change", map[string][]byte{"blueprint.yaml": []byte(sharedBlueprint(value))})
+				require.NoError(t, err)
+			}
+			commit("old")
+			s.Target("user")
+			s.apply(`
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: shop}
+spec: {interval: 1h, url: "`+repo.CloneURL+`", ref: {branch: main}}
+`)
+			repository := &sourcev1.GitRepository{ObjectMeta: s.Named("shop")}
+			s.Refresh(repository)
+			s.apply(c.before + `
+---
+apiVersion: landscaper.gardener.cloud/v1alpha1
+kind: Installation
+metadata: {name: user, annotations: {landscaper.gardener.cloud/reconcile-if-changed: "true"}}
+spec:
+  blueprint: ` + fromSource("GitRepository", "shop", "./") + `
+  ` + c.spec + `
+`)
+			tried := func(revision string) func(*v1alpha1.Installation) bool {
+				return func(inst *v1alpha1.Installation) bool {
+					return inst.Status.IsIdle() && inst.Status.Phase == v1alpha1.PhaseFailed && len(inst.Status.Sources) == 1 && inst.Status.Sources[0].Revision != revision
+				}
+			}
+			failed := s.AwaitState("user", tried("")) // an earlier job may not have seen the source
+			require.Equal(t, c.reason, failed.Status.LastError.Reason)
+
+			commit("new")
+			s.Refresh(repository)
+			again := s.AwaitState("user", tried(failed.Status.Sources[0].Revision))
+			s.Refresh(repository)
+			seen := func() bool { return slices.Contains(s.Witness.Jobs(s.Namespace, "user"), again.Status.JobID) }
+			require.Eventually(t, seen, landscape.Patience, 20*time.Millisecond)
+			all := s.Witness.Jobs(s.Namespace, "user")
+			require.Equal(t, []string{again.Status.JobID}, all[slices.Index(all, failed.Status.JobID)+1:], "one job for the new revision")
 		})
 	}
 }

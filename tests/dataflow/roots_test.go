@@ -330,6 +330,24 @@ func TestAConsumerOfAFailedProducerFailsAndFollowsItsRepair(t *testing.T) {
 	assert.Equal(t, "cm", s.configValue("two"))
 }
 
+// Whether a new producer starts by itself is known once the controller has looked at it: until then its consumer waits.
+func TestConsumersOfNewProducersRunOnceByDefault(t *testing.T) {
+	s := newScene(t)
+	s.Target("cluster")
+	s.Put("Context", "default", object{"reconcileIfChanged": true})
+	var consumers []string
+	for i := range 8 {
+		from, to := fmt.Sprintf("from-%d", i), fmt.Sprintf("to-%d", i)
+		s.installWith(from, producer(from, "cm-"+from, ""), nil)
+		s.installWith(to, consumer(from, to, to), nil)
+		consumers = append(consumers, to)
+	}
+	for _, name := range consumers {
+		s.succeeded(name)
+	}
+	s.RequireJobs(1, consumers...)
+}
+
 func TestACycleThatAnEditMakesEndsOnceAndIsForgottenWithTheEdit(t *testing.T) {
 	s := newScene(t)
 	s.Target("cluster")

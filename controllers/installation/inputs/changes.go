@@ -153,6 +153,25 @@ func (r *Reader) ChangedSource(ctx context.Context, inst *v1alpha1.Installation)
 	return "", nil
 }
 
+// NoteSources records the present states of the sources of a job that begins: it counts as having tried them, also when it fails before it reads them.
+func (r *Reader) NoteSources(ctx context.Context, inst *v1alpha1.Installation) {
+	for _, use := range sourceUses(inst) {
+		found, err := flux.Lookup(ctx, r.Reader, inst.Namespace, *use.ref, flux.Policy{NoCrossNamespaceRefs: r.NoCrossNamespaceRefs})
+		if err != nil {
+			continue // the next state of the source is another one
+		}
+		state := v1alpha1.SourceStatus{Kind: found.Kind, Namespace: found.Namespace, Name: found.Name, Revision: found.Revision, Digest: found.Digest}
+		same := func(known v1alpha1.SourceStatus) bool {
+			return known.Kind == state.Kind && known.Namespace == state.Namespace && known.Name == state.Name
+		}
+		if at := slices.IndexFunc(inst.Status.Sources, same); at < 0 {
+			inst.Status.Sources = append(inst.Status.Sources, state)
+		} else if inst.Status.Sources[at].Revision != state.Revision {
+			inst.Status.Sources[at] = state
+		}
+	}
+}
+
 // ChangedFolder tells the same of the folder that a sub-installation takes from a source of its root. A revision that the root has tried counts
 // as used.
 func (r *Reader) ChangedFolder(ctx context.Context, root, child *v1alpha1.Installation) (string, error) {

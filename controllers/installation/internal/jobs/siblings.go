@@ -67,7 +67,12 @@ func WillStart(inst *v1alpha1.Installation) bool {
 	if MeaningOf(inst) == asksForJob && !conditions.IsTrue(inst, OperationInGitCondition) {
 		return true
 	}
-	return FollowsChanges(inst) && inst.Generation != inst.Status.ObservedGeneration
+	return isUnseen(inst) || FollowsChanges(inst) && inst.Generation != inst.Status.ObservedGeneration
+}
+
+// isUnseen reports whether nobody has looked at an Installation yet. The first look shows whether it starts by itself, which Context and namespace decide, too.
+func isUnseen(inst *v1alpha1.Installation) bool {
+	return inst.Status.JobID == "" && len(inst.Status.Conditions) == 0 && inst.Annotations[v1alpha1.IgnoreAnnotation] != "true"
 }
 
 // FailedWith reports whether the deletion of a successor has failed in a way that fails that of an Installation, too. Of sub-installations the
