@@ -34,7 +34,7 @@ type productSync struct {
 }
 
 // TestF07FluxUpdatesAndRemovesTheInstallAndLosesNothing updates from an install that held the CRDs, and then prunes everything that Flux
-// installed, as docs/operations.md describes it: the CRDs, and with them every object of users, stay.
+// installed, as docs/operate/upgrade.md describes it: the CRDs, and with them every object of users, stay.
 func TestF07FluxUpdatesAndRemovesTheInstallAndLosesNothing(t *testing.T) {
 	t.Parallel()
 	s := newProductSync(t)

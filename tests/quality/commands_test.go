@@ -18,13 +18,11 @@ var shownCommand = regexp.MustCompile(`flux[- ]landscaper (agent|blueprint|compo
 
 // TestPagesShowCommandsThatExist keeps the commands in docs/ at what the program has.
 func TestPagesShowCommandsThatExist(t *testing.T) {
-	flags, err := CLIFlags(t.Context())
+	commands, err := Commands(t.Context())
 	require.NoError(t, err)
 	known := map[string]bool{}
-	for _, flag := range flags {
-		for _, command := range flag.Commands {
-			known[command] = true
-		}
+	for _, command := range commands {
+		known[command.Name] = true
 	}
 	require.True(t, known["blueprint validate"], "the commands are %v", known)
 	shown := 0

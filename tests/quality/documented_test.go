@@ -134,11 +134,15 @@ func TestDocumentedManifestsAreTaken(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()
 	cluster := documentedOn(ctx, t)
-	pages, err := filepath.Glob(loaded(t).Path("docs/*.md"))
-	require.NoError(t, err)
+	var pages []string
+	for _, pattern := range []string{"docs/*.md", "docs/operate/*.md"} {
+		found, err := filepath.Glob(loaded(t).Path(pattern))
+		require.NoError(t, err)
+		pages = append(pages, found...)
+	}
 	taken := 0
 	for _, path := range pages {
-		page := "docs/" + filepath.Base(path)
+		page := strings.TrimPrefix(path, loaded(t).Path("")+"/")
 		if slices.Contains(otherFormats, page) {
 			continue
 		}
@@ -278,7 +282,7 @@ func TestDocumentedKustomizationsBuild(t *testing.T) {
 	defer cancel()
 	cluster := documentedOn(ctx, t)
 	built := map[string]int{}
-	for _, page := range []string{"docs/quick-start.md", "docs/agent.md", "docs/environments.md", "docs/operations.md", "docs/releases.md", "docs/security.md"} {
+	for _, page := range []string{"docs/quick-start.md", "docs/agent.md", "docs/environments.md", "docs/operate/install.md", "docs/releases.md", "docs/security.md"} {
 		for _, one := range syncsOf(t, page) {
 			objects := applied(t, one.Spec)
 			built[one.Spec.Path] += len(objects)
@@ -299,7 +303,7 @@ func TestDocumentedKustomizationsBuild(t *testing.T) {
 // What pages show as a part of a Kustomization does to the folder what they say.
 func TestDocumentedPartsBuild(t *testing.T) {
 	for after, c := range map[string]struct{ page, folder, makes string }{
-		"## Default Contexts":                               {"docs/operations.md", "install", `--default-repository-context={\"type\": \"OCIRegistry\", `},
+		"## A default Context":                              {"docs/operate/install.md", "install", `--default-repository-context={\"type\": \"OCIRegistry\", `},
 		"Further ones come by a patch in its Kustomization": {"docs/agent.md", "agent", "hostRights: Cluster"},
 		"leave the tenant alone":                            {"docs/security.md", "install", `"--watch-label-selector=!sharding.fluxcd.io/key"`},
 		"name it in the Kustomization":                      {"docs/releases.md", "install", `"registry.factory.example.com/flux-landscaper/landscaper:`},

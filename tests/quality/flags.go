@@ -30,10 +30,10 @@ type Flag struct {
 	Commands []string
 }
 
-// Pages that list flags: those of the command landscaper, and those of flux-landscaper.
+// Pages about commands: the flags of landscaper by name, and flux-landscaper command by command.
 const (
-	FlagsPage    = "docs/operations.md"
-	CLIFlagsPage = "docs/publishing.md"
+	FlagsPage = "docs/reference/flags.md"
+	CLIPage   = "docs/reference/cli.md"
 )
 
 // Flags builds the command landscaper and returns the flags of all of its sub-commands, in the order of their names.
@@ -45,18 +45,28 @@ func Flags(ctx context.Context) ([]Flag, error) {
 	return flagsOf(ctx, binary)
 }
 
-// CLIFlags is Flags for the command flux-landscaper.
-func CLIFlags(ctx context.Context) ([]Flag, error) {
+// Command is a command of flux-landscaper that runs something.
+type Command struct {
+	// Name without that of the program, such as "blueprint push".
+	Name string
+	// Help is what it says for --help.
+	Help string
+}
+
+// Commands builds the command flux-landscaper and returns its commands, in the order of its own help.
+func Commands(ctx context.Context) ([]Command, error) {
 	binary, err := binaries.BuildCLI(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return flagsOf(ctx, binary)
+	var found []Command
+	err = gather(ctx, binary, nil, func(name, help string) { found = append(found, Command{Name: name, Help: help}) })
+	return found, err
 }
 
 func flagsOf(ctx context.Context, binary string) ([]Flag, error) {
 	flags := map[string]*Flag{}
-	if err := gather(ctx, binary, nil, flags); err != nil {
+	if err := gather(ctx, binary, nil, func(name, help string) { enterFlags(help, name, flags) }); err != nil {
 		return nil, err
 	}
 	var sorted []Flag
@@ -77,8 +87,8 @@ var (
 	commandLine  = regexp.MustCompile(`^  ([a-z][\w-]*) +\S`)
 )
 
-// gather reads the help of one command and of those below it. Commands that only have others below them have no flags of their own.
-func gather(ctx context.Context, binary string, command []string, flags map[string]*Flag) error {
+// gather reads the help of one command and of those below it. Commands that only have others below them run nothing and are left out.
+func gather(ctx context.Context, binary string, command []string, enter func(name, help string)) error {
 	var out bytes.Buffer
 	help := exec.CommandContext(ctx, binary, append(slices.Clone(command), "--help")...)
 	help.Stdout, help.Stderr, help.Env = &out, &out, []string{} // defaults may come from the environment
@@ -87,7 +97,7 @@ func gather(ctx context.Context, binary string, command []string, flags map[stri
 	}
 	_, list, nested := strings.Cut(out.String(), "Available Commands:\n")
 	if !nested {
-		enterFlags(out.String(), strings.Join(command, " "), flags)
+		enter(strings.Join(command, " "), out.String())
 		return nil
 	}
 	for line := range strings.Lines(list) {
@@ -98,7 +108,7 @@ func gather(ctx context.Context, binary string, command []string, flags map[stri
 		if found[1] == "completion" || found[1] == "help" {
 			continue
 		}
-		if err := gather(ctx, binary, append(slices.Clone(command), found[1]), flags); err != nil {
+		if err := gather(ctx, binary, append(slices.Clone(command), found[1]), enter); err != nil {
 			return err
 		}
 	}
@@ -121,8 +131,18 @@ func enterFlags(help, command string, flags map[string]*Flag) {
 	}
 }
 
-// RenderFlags returns a page of flags with a fresh generated part.
-func RenderFlags(module *Module, page string, flags []Flag) (string, error) {
+// RenderCLI returns CLIPage with a fresh generated part.
+func RenderCLI(module *Module, commands []Command) (string, error) {
+	var text strings.Builder
+	for _, command := range commands {
+		fmt.Fprintf(&text, "## %s\n\n```\n%s\n```\n\n", command.Name, strings.TrimSpace(command.Help))
+	}
+	content, err := os.ReadFile(module.Path(CLIPage))
+	return replaceGenerated(CLIPage, string(content), text.String(), err)
+}
+
+// RenderFlags returns FlagsPage with a fresh generated part.
+func RenderFlags(module *Module, flags []Flag) (string, error) {
 	commands := map[string]bool{}
 	for _, flag := range flags {
 		for _, command := range flag.Commands {
@@ -139,6 +159,6 @@ func RenderFlags(module *Module, page string, flags []Flag) (string, error) {
 		name := strings.TrimSpace(flag.Name + " " + flag.Type)
 		fmt.Fprintf(&table, "| `%s` | %s | %s |\n", name, where, strings.ReplaceAll(flag.Text, "|", "\\|"))
 	}
-	content, err := os.ReadFile(module.Path(page))
-	return replaceGenerated(page, string(content), table.String(), err)
+	content, err := os.ReadFile(module.Path(FlagsPage))
+	return replaceGenerated(FlagsPage, string(content), table.String(), err)
 }

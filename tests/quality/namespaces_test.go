@@ -119,7 +119,7 @@ func TestDocumentedNamespaces(t *testing.T) {
 			requireMoved(t, objects, "landscaper/landscaper-controller")
 		})
 	}
-	parts := shownParts(t, "docs/operations.md", "\n### Another namespace\n")
+	parts := shownParts(t, "docs/operate/install.md", "\n## Another namespace\n")
 	require.Len(t, parts, 2)
 	for i, inside := range []string{"ls-containers", "flux-system"} {
 		t.Run("by patches of "+parts[i].Path, func(t *testing.T) {

@@ -253,7 +253,7 @@ func TestPoliciesKeepOthersFromLandscaper(t *testing.T) {
 var metricName = regexp.MustCompile(`\b(?:landscaper|gotk|controller_runtime|workqueue|rest_client|process)_[a-z_]+`)
 
 func TestMonitoringUsesMetricsThatAreDocumented(t *testing.T) {
-	documented := string(content(t, "docs/operations.md"))
+	documented := string(content(t, "docs/operate/monitor.md"))
 	known := map[string]bool{"gotk_resource_info": true, "process_resident_memory_bytes": true, "workqueue_longest_running_processor_seconds": true}
 	for _, file := range []string{"alerts.yaml", "dashboard.json"} {
 		used := metricName.FindAllString(string(content(t, "flux/monitoring/"+file)), -1)

@@ -62,9 +62,9 @@ func TestGeneratedTroubleshooting(t *testing.T) {
 	require.NoError(t, err)
 	fresh, err := RenderTroubleshooting(loaded(t), reasonsOf(t), explanations)
 	require.NoError(t, err)
-	committed, err := os.ReadFile(loaded(t).Path(TroubleshootingPage))
+	committed, err := os.ReadFile(loaded(t).Path(ReasonsPage))
 	require.NoError(t, err)
-	assert.True(t, fresh == string(committed), "%s is stale: %s", TroubleshootingPage, cure)
+	assert.True(t, fresh == string(committed), "%s is stale: %s", ReasonsPage, cure)
 }
 
 func TestReasonsAreFoundWhereverTheyAreGiven(t *testing.T) {
@@ -132,7 +132,7 @@ func TestPagesNameReasonsThatExist(t *testing.T) {
 		known[reason.Name] = true
 	}
 	named := regexp.MustCompile("reason `([A-Z][A-Za-z]+)`")
-	for _, page := range []string{TroubleshootingPage} {
+	for _, page := range []string{ReasonsPage} {
 		content, err := os.ReadFile(loaded(t).Path(page))
 		require.NoError(t, err)
 		for _, found := range named.FindAllStringSubmatch(string(content), -1) {

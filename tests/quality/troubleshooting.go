@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// TroubleshootingPage lists every reason with its meaning and cure.
-	TroubleshootingPage = "docs/troubleshooting.md"
+	// ReasonsPage lists every reason with its meaning and cure.
+	ReasonsPage = "docs/reference/reasons.md"
 	// ReasonsFile has the words of that list.
 	ReasonsFile = "docs/spec/reasons.yaml"
 )
@@ -109,7 +109,7 @@ func (r Reason) endsBy() string {
 	return strings.Join(words, ", ")
 }
 
-// RenderTroubleshooting returns TroubleshootingPage with a fresh table.
+// RenderTroubleshooting returns ReasonsPage with a fresh table.
 func RenderTroubleshooting(module *Module, reasons []Reason, explanations []Explanation) (string, error) {
 	var table strings.Builder
 	table.WriteString("| Reason | On | Ended by | Meaning and cause | Cure |\n|---|---|---|---|---|\n")
@@ -124,6 +124,6 @@ func RenderTroubleshooting(module *Module, reasons []Reason, explanations []Expl
 		}
 		fmt.Fprintf(&table, "| %s |\n", strings.Join(row, " | "))
 	}
-	content, err := os.ReadFile(module.Path(TroubleshootingPage))
-	return replaceGenerated(TroubleshootingPage, string(content), table.String(), err)
+	content, err := os.ReadFile(module.Path(ReasonsPage))
+	return replaceGenerated(ReasonsPage, string(content), table.String(), err)
 }

@@ -72,7 +72,7 @@ func BenchmarkEnvironments(b *testing.B) {
 		b.ReportMetric(time.Since(began).Seconds(), "shown-s")
 		f.reportRequests(began)
 		if *environments <= 50 {
-			require.Less(b, took, promised, "the time in docs/operations.md")
+			require.Less(b, took, promised, "the time in docs/operate/sizing.md")
 		}
 		began = time.Now()
 		f.each(func(s *scene) {

@@ -29,8 +29,7 @@ func run(ctx context.Context) error {
 	}
 	return errors.Join(writeFields(module), writePublicNames(module), writeTroubleshooting(module), writeAcceptance(module),
 		writeSecurity(module),
-		writeFlags(ctx, module, quality.FlagsPage, quality.Flags),
-		writeFlags(ctx, module, quality.CLIFlagsPage, quality.CLIFlags))
+		writeFlags(ctx, module), writeCLI(ctx, module))
 }
 
 func writeFields(module *quality.Module) error {
@@ -80,7 +79,7 @@ func writeTroubleshooting(module *quality.Module) error {
 	if err != nil {
 		return err
 	}
-	return write(module.Path(quality.TroubleshootingPage), text)
+	return write(module.Path(quality.ReasonsPage), text)
 }
 
 func writeSecurity(module *quality.Module) error {
@@ -111,16 +110,28 @@ func writeAcceptance(module *quality.Module) error {
 	return write(module.Path(quality.AcceptancePage), text)
 }
 
-func writeFlags(ctx context.Context, module *quality.Module, page string, read func(context.Context) ([]quality.Flag, error)) error {
-	flags, err := read(ctx)
+func writeFlags(ctx context.Context, module *quality.Module) error {
+	flags, err := quality.Flags(ctx)
 	if err != nil {
 		return err
 	}
-	text, err := quality.RenderFlags(module, page, flags)
+	text, err := quality.RenderFlags(module, flags)
 	if err != nil {
 		return err
 	}
-	return write(module.Path(page), text)
+	return write(module.Path(quality.FlagsPage), text)
+}
+
+func writeCLI(ctx context.Context, module *quality.Module) error {
+	commands, err := quality.Commands(ctx)
+	if err != nil {
+		return err
+	}
+	text, err := quality.RenderCLI(module, commands)
+	if err != nil {
+		return err
+	}
+	return write(module.Path(quality.CLIPage), text)
 }
 
 func write(path, text string) error {
