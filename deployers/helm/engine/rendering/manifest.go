@@ -48,7 +48,7 @@ func appendFlat(flat []*unstructured.Unstructured, fields map[string]any) []*uns
 func appendObjects(objects []map[string]any, file, content string) ([]map[string]any, error) {
 	documents := releaseutil.SplitManifests(content)
 	for _, key := range slices.SortedFunc(maps.Keys(documents), compareManifestKeys) {
-		object, err := parseObject(documents[key])
+		object, err := parseObject(documents[key] + "\n") // which the split takes off, and with it the end of a text in a block
 		if err != nil {
 			return nil, fmt.Errorf("file %s of the chart renders to something that is not an object: %w", file, err)
 		}

@@ -101,3 +101,10 @@ func TestListsInListsAreFlat(t *testing.T) {
 	}
 	assert.Equal(t, []string{"a", "b", "c", "d"}, kinds)
 }
+
+// A release keeps the end of a text in a block, so what is read from its record keeps it, too: else it would have drifted at once.
+func TestTheTextAtTheEndOfADocumentKeepsItsNewline(t *testing.T) {
+	objects, err := ParseManifest("---\na: |\n  first\n---\nb: |\n  last\n")
+	require.NoError(t, err)
+	assert.Equal(t, []map[string]any{{"a": "first\n"}, {"b": "last\n"}}, objects)
+}
