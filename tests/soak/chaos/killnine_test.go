@@ -23,7 +23,6 @@ import (
 
 const (
 	killedUnits     = 50
-	killsOfEach     = 10
 	helmEvery       = 10
 	killNineTimeout = 3 * time.Minute
 
@@ -33,7 +32,13 @@ const (
 )
 
 // TestKillNineOfEveryProgramTenTimes kills every program ten times while fifty units are deployed, and again while they are deleted.
-func TestKillNineOfEveryProgramTenTimes(t *testing.T) {
+func TestKillNineOfEveryProgramTenTimes(t *testing.T) { killNine(t, 10) }
+
+// TestGateKillNineOfEveryProgram is a sample of it, as when the kernel ends a process that has no memory left.
+func TestGateKillNineOfEveryProgram(t *testing.T) { killNine(t, 2) }
+
+func killNine(t *testing.T, times int) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), killNineTimeout)
 	defer cancel()
 	programs := []string{rig.Controller, rig.ManifestDeployer, rig.MockDeployer}
@@ -46,7 +51,7 @@ func TestKillNineOfEveryProgramTenTimes(t *testing.T) {
 	s.start(ctx, programs, nil)
 	random := newRandom(t)
 
-	kills := s.killDuring(random, programs)
+	kills := s.killDuring(random, programs, times)
 	s.reach(ctx, killedUnits, rig.Succeeded(1), func(ctx context.Context, i int) error {
 		return s.units.Create(ctx, s.harness, i, "v1")
 	})
@@ -55,7 +60,7 @@ func TestKillNineOfEveryProgramTenTimes(t *testing.T) {
 	s.requireDeployedOnce(ctx)
 	s.requireStandstill(ctx, 3*time.Second)
 
-	kills = s.killDuring(random, programs)
+	kills = s.killDuring(random, programs, times)
 	s.reach(ctx, killedUnits, rig.Gone(), func(ctx context.Context, i int) error { return s.units.Delete(ctx, s.harness, i) })
 	kills.requireAll(t)
 	t.Logf("deleted after %s; %s", time.Since(s.begun), s.summary(ctx))
@@ -162,12 +167,12 @@ type kill struct {
 	program string
 }
 
-// plan spreads killsOfEach moments per program over the changes of the units, one at a random place in each part.
-func plan(random *rand.Rand, programs []string) []kill {
+// plan spreads as many moments per program over the changes of the units, one at a random place in each part.
+func plan(random *rand.Rand, programs []string, times int) []kill {
 	var kills []kill
-	part := killedUnits * changesOfEach / killsOfEach
+	part := killedUnits * changesOfEach / times
 	for _, program := range programs {
-		for i := range killsOfEach {
+		for i := range times {
 			kills = append(kills, kill{at: 1 + i*part + random.IntN(part), program: program})
 		}
 	}
@@ -186,9 +191,9 @@ type killer struct {
 }
 
 // killDuring begins to kill the programs as planned at random.
-func (s *stage) killDuring(random *rand.Rand, programs []string) *killer {
+func (s *stage) killDuring(random *rand.Rand, programs []string, times int) *killer {
 	s.t.Helper()
-	k := &killer{stage: s, pending: plan(random, programs)}
+	k := &killer{stage: s, pending: plan(random, programs, times)}
 	s.ledger.listen(k.change)
 	return k
 }
