@@ -202,9 +202,9 @@ var (
 	// ErrSilent says that no answer began in time.
 	ErrSilent error = lateError("the server did not answer in time; check its address and the server behind it")
 	// ErrSlow says that an answer did not end in time.
-	ErrSlow error = lateError("the server did not send the whole answer in time")
+	ErrSlow error = lateError("the server did not send the whole answer in time; check its address and the server behind it")
 	// ErrLarge says that an answer is larger than one may be.
-	ErrLarge = errors.New("the answer of the server is too large")
+	ErrLarge = errors.New("the answer of the server is too large; check its address and the server behind it")
 	// ErrRedirect says that the server answers with a redirect where none is followed.
 	ErrRedirect = errors.New("the server redirects, which is not followed; name the address that it leads to")
 	// ErrRedirects says that there are too many of them.
@@ -244,6 +244,8 @@ func speakable(ctx context.Context, err error) error {
 		return io.EOF
 	case errors.Is(cause, ErrSilent), errors.Is(cause, ErrSlow):
 		return cause
+	case err.Error() == "net/http: TLS handshake timeout": // its type is not exported
+		return ErrSilent
 	case quotesNothing(err):
 		return err
 	}

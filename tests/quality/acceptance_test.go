@@ -83,14 +83,14 @@ func TestPagesNameTestsThatExist(t *testing.T) {
 	})
 }
 
-// TestEachSoakTestRuns finds tests below tests/soak that neither make test nor make soak runs.
+// TestEachSoakTestRuns finds tests below tests/soak that nothing runs.
 func TestEachSoakTestRuns(t *testing.T) {
-	byName := regexp.MustCompile(`^Test(Gate|Soak|Main$|NobodyStopsSlowsOrSwells$|RandomLandscapes$)`)
+	byName := regexp.MustCompile(`^Test(Gate|E2E|Soak|Main$|NobodyStopsSlowsOrSwells$|RandomLandscapes$)`)
 	_, folders := AcceptanceTests(files(t))
 	for name, all := range folders {
 		for _, folder := range all {
 			if strings.HasPrefix(folder, "tests/soak") && folder != "tests/soak/chaos" && strings.HasPrefix(name, "Test") {
-				assert.Regexp(t, byName, name, "%s: name it TestSoak… or TestGate…", folder)
+				assert.Regexp(t, byName, name, "%s: name it TestSoak…, TestE2E… or TestGate…", folder)
 			}
 		}
 	}

@@ -39,6 +39,7 @@ var acts = []act{
 	{"durations that nobody can read", unreadable},
 	{"target that never answers", silentTarget},
 	{"target that accepts connections and says nothing", mutedTarget},
+	{"target that drips", drippingTarget},
 	{"target with endless answers", endlessTarget},
 	{"target that redirects", redirectingTarget},
 	{"target with changes without end", changingTarget},
@@ -134,6 +135,14 @@ func silentTarget(h *hostile) {
 func mutedTarget(h *hostile) {
 	accepted := h.listen()
 	h.trapped(func() bool { return accepted.Load() > 0 })
+}
+
+func drippingTarget(h *hostile) {
+	requests := h.serve(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		drip(h, w, r)
+	})
+	h.trapped(func() bool { return requests.Load() > 0 })
 }
 
 func endlessTarget(h *hostile) {
