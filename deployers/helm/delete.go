@@ -62,12 +62,12 @@ func (d *deployer) beginDelete(item *contract.Item) (*job, error) {
 	if isNothing(status) && !contract.HasLostRecord(item.DeployItem) {
 		return nil, nil
 	}
-	return d.newJob(item, decoded, status, &attempt{}), nil
+	return &job{deployer: d, item: item, config: decoded, status: status, attempt: &attempt{}}, nil
 }
 
 // scatter finds out what is where by the record alone.
 func (j *job) scatter(context.Context) (resources.Progress, error) {
-	isKnown := !contract.HasLostRecord(j.item.DeployItem) && sites.Scatter(j.record.status.Inventory, j.record.recordedObjects())
+	isKnown := !contract.HasLostRecord(j.item.DeployItem) && sites.Scatter(j.status.Inventory, j.recordedObjects())
 	if isKnown {
 		return resources.Progress{}, nil
 	}
@@ -79,7 +79,7 @@ func (j *job) scatter(context.Context) (resources.Progress, error) {
 
 // settleOrExplain is settle for a deletion.
 func (j *job) settleOrExplain(ctx context.Context) (resources.Progress, error) {
-	return resources.Progress{}, contract.CannotLook(j.item.DeployItem, j.record.settle(ctx))
+	return resources.Progress{}, contract.CannotLook(j.item.DeployItem, j.sort(ctx))
 }
 
 // isNothing reports whether no job of an item has set out to put anything anywhere.
@@ -90,8 +90,8 @@ func isNothing(status *helmv1alpha1.ProviderStatus) bool {
 
 // retireAll uninstalls the releases on the target.
 func (j *job) retireAll(ctx context.Context) (resources.Progress, error) {
-	for _, release := range slices.Clone(j.record.status.Inventory.Releases) {
-		if progress, err := j.uninstaller.retire(ctx, j.item.Target, release); err != nil || !progress.Done() {
+	for _, release := range slices.Clone(j.status.Inventory.Releases) {
+		if progress, err := j.retire(ctx, j.item.Target, release); err != nil || !progress.Done() {
 			return progress, err
 		}
 	}
@@ -100,14 +100,14 @@ func (j *job) retireAll(ctx context.Context) (resources.Progress, error) {
 
 // deleteObjects removes the objects that were applied without a release.
 func (j *job) deleteObjects(ctx context.Context) (resources.Progress, error) {
-	found, err := sites.Confirm(ctx, j.record.session(), slices.Concat(j.record.known.Attempted, j.record.known.Planned))
+	found, err := sites.Confirm(ctx, j.session(), slices.Concat(j.known.Attempted, j.known.Planned))
 	if err != nil {
 		return resources.Progress{}, err
 	}
-	return removal.Delete(ctx, j.record.session(), resources.Union(j.record.known.Recorded, found), j.record.deletionGroups())
+	return removal.Delete(ctx, j.session(), resources.Union(j.known.Recorded, found), j.deletionGroups())
 }
 
 // leaveAllElsewhere uninstalls what is on other clusters. The deletion waits for those that cannot be reached.
 func (j *job) leaveAllElsewhere(ctx context.Context) (resources.Progress, error) {
-	return sites.LeaveElsewhere(ctx, j.record.session(), j.record.status.Inventory, j.record.deletionGroups(), j.uninstaller.retire)
+	return sites.LeaveElsewhere(ctx, j.session(), j.status.Inventory, j.deletionGroups(), j.retire)
 }

@@ -20,18 +20,18 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/charts"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 )
 
 // Name is status.deployer.name of the items that this deployer handles.
 const Name = "helm.deployer.landscaper.gardener.cloud"
 
 // ChildMemory is how much memory a child process may take to work on a chart, in bytes, unless Options say otherwise.
-const ChildMemory = rendering.TaskMemory
+const ChildMemory = engine.ChildMemory
 
 // Options of New. What is nil makes the items that need it fail with a message that says so.
 type Options struct {
@@ -82,9 +82,15 @@ type job struct {
 	*deployer
 	item   *contract.Item
 	config *helmv1alpha1.ProviderConfiguration
-	record *record
-	// uninstaller removes releases that are not wanted any more.
-	uninstaller *uninstaller
+	// status is what the status of the item says, changed as the job goes on; before is the inventory that the job found there.
+	status *helmv1alpha1.ProviderStatus
+	before managedresource.Inventory
+	// known is what the status says about the target, see settle.
+	known sites.Known
+	// revisions are those of the wanted release that may have left something.
+	revisions []*engine.Release
+	// workloads are the objects of the wanted release, once it is made, with a readiness rule.
+	workloads []managedresource.ManagedResourceStatus
 
 	// health is what is asked of the objects beside the built-in checks.
 	health readiness.Health
@@ -100,6 +106,10 @@ type job struct {
 
 	// touched says that something may have been changed on a target.
 	touched bool
+	// labels are those of the wanted revision.
+	labels map[string]string
+	// undone says how the last failure was undone, empty when it was not.
+	undone string
 	// release is the wanted one once it is made.
 	release *engine.Release
 	// rejected is the status to record of a release whose tests have failed.
@@ -139,7 +149,7 @@ func (d *deployer) Ensure(ctx context.Context, item *contract.Item) (contract.Ou
 		if outcome, err := j.walk(ctx, steps); err != nil || !outcome.Done {
 			return outcome, err
 		}
-		j.attempt.reached = j.record.now()
+		j.attempt.reached = j.now()
 	}
 	j.exports = j.attempt.values
 	return j.walk(ctx, observeSteps)
@@ -165,7 +175,7 @@ func (j *job) walk(ctx context.Context, steps []step) (contract.Outcome, error) 
 func (j *job) outcome(outcome contract.Outcome) contract.Outcome {
 	status := cmp.Or(j.attempt.reached, j.rejected)
 	if status == nil && j.touched {
-		status = j.record.now()
+		status = j.now()
 	}
 	outcome.Untouched, outcome.Warning, outcome.Sources = status == nil, joined(j.attempt.stays, j.attempt.warning), j.attempt.sources
 	if outcome.Done {
@@ -204,17 +214,7 @@ func (d *deployer) begin(item *contract.Item) (*job, error) {
 	if err != nil {
 		return nil, misconfigured(item, fmt.Errorf("status.providerStatus: %w", err))
 	}
-	j := d.newJob(item, decoded, status, attemptOf(item))
-	j.health = health
-	return j, nil
-}
-
-// newJob returns a job with what the status of an item says.
-func (d *deployer) newJob(
-	item *contract.Item, decoded *helmv1alpha1.ProviderConfiguration, status *helmv1alpha1.ProviderStatus, known *attempt,
-) *job {
-	r := &record{item: item, config: decoded, status: status}
-	return &job{deployer: d, item: item, config: decoded, record: r, uninstaller: &uninstaller{engine: d.engine, record: r, attempt: known}, attempt: known}
+	return &job{deployer: d, item: item, config: decoded, status: status, attempt: attemptOf(item), health: health}, nil
 }
 
 var errNoTarget = errors.New("spec.target: names no target; a chart needs a cluster to go to")

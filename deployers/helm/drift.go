@@ -24,7 +24,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -74,7 +73,7 @@ func (d *deployer) FindDrift(ctx context.Context, item *contract.Item, search co
 	if j.config.DriftDetection != nil {
 		options.Ignore = j.config.DriftDetection.Ignore
 	}
-	if j.config.IsHelmDeployment() != (j.record.status.Release != nil) {
+	if j.config.IsHelmDeployment() != (j.status.Release != nil) {
 		return nil, contract.ErrNoVerdict
 	}
 	if j.config.IsHelmDeployment() {
@@ -85,7 +84,7 @@ func (d *deployer) FindDrift(ctx context.Context, item *contract.Item, search co
 
 // releaseDrift compares with the revision that the last job made, as it is recorded on the target.
 func (j *job) releaseDrift(ctx context.Context, options apply.DriftOptions) ([]contract.Drift, error) {
-	deployed := j.record.status.Release
+	deployed := j.status.Release
 	last, err := j.engine.Last(ctx, j.item.Target, deployed.Namespace, deployed.Name)
 	if err != nil {
 		return nil, err
@@ -97,7 +96,7 @@ func (j *job) releaseDrift(ctx context.Context, options apply.DriftOptions) ([]c
 	if last.Revision != deployed.Revision || last.Status != engine.StatusDeployed {
 		return nil, contract.ErrNoVerdict
 	}
-	parsed, err := rendering.ParseManifest(last.Manifest)
+	parsed, err := engine.ParseManifest(last.Manifest)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +111,7 @@ func (j *job) releaseDrift(ctx context.Context, options apply.DriftOptions) ([]c
 		other, isMarked := config.ReleaseOn(live)
 		return isMarked && other != release
 	}
-	found, err := apply.FindDrift(ctx, j.record.session(), desired, options)
+	found, err := apply.FindDrift(ctx, j.session(), desired, options)
 	return append(found, contract.Drift{Resource: record}), err // it may have been missing
 }
 
@@ -145,20 +144,20 @@ func (j *job) objectDrift(ctx context.Context, options apply.DriftOptions) ([]co
 			return nil, contract.ErrNoVerdict
 		}
 	}
-	if j.record.status.ObjectsDigest == "" || digestOf(j.desired, false) != j.record.status.ObjectsDigest {
+	if j.status.ObjectsDigest == "" || digestOf(j.desired, false) != j.status.ObjectsDigest {
 		return nil, contract.ErrNoVerdict
 	}
 	options.Strategy = j.config.UpdateStrategy
 	if known, found := j.rendered.Get(j.item.DeployItem.UID); !found || known != digestOf(j.desired, true) {
 		j.desired = withoutContent(j.desired)
 	}
-	return apply.FindDrift(ctx, j.record.session(), j.desired, options)
+	return apply.FindDrift(ctx, j.session(), j.desired, options)
 }
 
 // noteObjects notes what the job applies, for objectDrift. What Secrets hold is not part of what the status says, because its digest would tell
 // who guesses it; it is part of what the process remembers.
 func (j *job) noteObjects() {
-	j.record.status.ObjectsDigest = digestOf(j.desired, false)
+	j.status.ObjectsDigest = digestOf(j.desired, false)
 	j.rendered.Add(j.item.DeployItem.UID, digestOf(j.desired, true))
 }
 

@@ -6,10 +6,10 @@ package helm
 import (
 	"context"
 	"maps"
+	"slices"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/exports"
@@ -17,21 +17,16 @@ import (
 
 // exportValues evaluates the exports that name no object: their paths select from what the chart's templates see.
 func (j *job) exportValues(ctx context.Context) (resources.Progress, error) {
-	if !hasValueExport(j.config.AllExports()) {
+	wanted := slices.DeleteFunc(j.config.AllExports(), func(export managedresource.Export) bool { return export.FromResource != nil })
+	if len(wanted) == 0 {
 		return resources.Progress{}, nil
 	}
-	document, err := j.engine.Values(ctx, engine.Request{
-		Owner:     j.item.DeployItem.Namespace,
-		Namespace: j.config.Namespace, Name: j.config.Name, Chart: j.chart, Values: j.values, Secrets: j.secrets,
-	})
+	document, err := j.engine.Values(ctx, j.rendering())
 	if err != nil {
 		return resources.Progress{}, helmProblem(err)
 	}
 	found := map[string]any{}
-	for _, export := range j.config.AllExports() {
-		if export.FromResource != nil {
-			continue
-		}
+	for _, export := range wanted {
 		if err := ctx.Err(); err != nil {
 			return resources.Progress{}, err
 		}
@@ -41,15 +36,6 @@ func (j *job) exportValues(ctx context.Context) (resources.Progress, error) {
 	}
 	j.attempt.values = found
 	return resources.Progress{}, nil
-}
-
-func hasValueExport(exports []managedresource.Export) bool {
-	for _, export := range exports {
-		if export.FromResource == nil {
-			return true
-		}
-	}
-	return false
 }
 
 func exportValue(into, document map[string]any, export managedresource.Export) error {
@@ -66,7 +52,7 @@ func exportValue(into, document map[string]any, export managedresource.Export) e
 
 // exportFromResources reads the exports that name an object.
 func (j *job) exportFromResources(ctx context.Context) (resources.Progress, error) {
-	found, progress, err := exports.Export(ctx, j.record.session(), j.config.AllExports())
+	found, progress, err := exports.Export(ctx, j.session(), j.config.AllExports())
 	if err != nil || !progress.Done() {
 		return progress, err
 	}

@@ -58,7 +58,7 @@ func (d *deployer) Sites(item *v1alpha1.DeployItem) ([]managedresource.Site, boo
 	if contract.HasLostRecord(item) {
 		return nil, false
 	}
-	isKnown := sites.Scatter(status.Inventory, (&record{status: status}).recordedObjects())
+	isKnown := sites.Scatter(status.Inventory, (&job{status: status}).recordedObjects())
 	return status.Inventory.Sites, isKnown
 }
 
@@ -116,17 +116,17 @@ func statusOf(item *v1alpha1.DeployItem, decoded *helmv1alpha1.ProviderConfigura
 
 // settle finds out what is where.
 func (j *job) settle(ctx context.Context) (resources.Progress, error) {
-	return resources.Progress{}, j.record.settle(ctx)
+	return resources.Progress{}, j.sort(ctx)
 }
 
 // recordRelease records the release that the job sets out to make where the plan does not say it: the Target leads to another cluster than
 // when the job was picked up, or its cluster did not answer then.
 func (j *job) recordRelease(ctx context.Context) (resources.Progress, error) {
-	if sites.IsPlanned(j.record.before, *j.record.status.Inventory.Cluster, releaseOf(j.config)) {
+	if sites.IsPlanned(j.before, *j.status.Inventory.Cluster, releaseOf(j.config)) {
 		return resources.Progress{}, nil
 	}
-	j.record.noteRelease()
-	return resources.Progress{}, j.record.recordAhead(ctx)
+	j.noteRelease()
+	return resources.Progress{}, j.recordAhead(ctx)
 }
 
 // recordObjects records the objects that the job sets out to apply where they are not on record.
@@ -139,12 +139,12 @@ func (j *job) recordObjects(ctx context.Context) (resources.Progress, error) {
 	if err != nil {
 		return resources.Progress{}, err
 	}
-	missing := sites.Unplanned(j.record.before, j.record.recordedObjects(), *j.record.status.Inventory.Cluster, attempted)
+	missing := sites.Unplanned(j.before, j.recordedObjects(), *j.status.Inventory.Cluster, attempted)
 	if len(missing) == 0 {
 		return resources.Progress{}, nil
 	}
-	j.record.known.Planned = resources.Union(j.record.known.Planned, resources.Orphans(missing, slices.Concat(j.record.known.Recorded, j.record.known.Attempted)))
-	return resources.Progress{}, j.record.recordAhead(ctx)
+	j.known.Planned = resources.Union(j.known.Planned, resources.Orphans(missing, slices.Concat(j.known.Recorded, j.known.Attempted)))
+	return resources.Progress{}, j.recordAhead(ctx)
 }
 
 // leaveElsewhere uninstalls what earlier jobs put on other clusters. What those do not allow is no failure of this job: it stays recorded and
@@ -152,6 +152,6 @@ func (j *job) recordObjects(ctx context.Context) (resources.Progress, error) {
 func (j *job) leaveElsewhere(ctx context.Context) (resources.Progress, error) {
 	var progress resources.Progress
 	var err error
-	progress, j.attempt.warning, err = sites.LeaveOrWarn(ctx, j.record.session(), &j.attempt.departure, j.record.status.Inventory, j.config.DeletionGroups, j.uninstaller.retire)
+	progress, j.attempt.warning, err = sites.LeaveOrWarn(ctx, j.session(), &j.attempt.departure, j.status.Inventory, j.config.DeletionGroups, j.retire)
 	return progress, err
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/removal"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -63,28 +62,23 @@ func locate(
 
 // attemptedIn returns the objects of the revisions that a condition selects. What cannot be read was never applied either.
 func attemptedIn(revisions []*engine.Release, selects func(*engine.Release) bool) []managedresource.ManagedResourceStatus {
-	return resources.Distinct(func(yield func(managedresource.ManagedResourceStatus) bool) {
-		for _, revision := range revisions {
-			if !selects(revision) {
-				continue
-			}
+	var all []managedresource.ManagedResourceStatus
+	for _, revision := range revisions {
+		if selects(revision) {
 			objects, _ := objectsOf(revision)
-			for _, object := range objects {
-				if !yield(object) {
-					return
-				}
-			}
+			all = append(all, objects...)
 		}
-	})
+	}
+	return resources.Distinct(slices.Values(all))
 }
 
 // removeLeftovers deletes what earlier attempts and jobs put on the target and the release does not have: Helm compares with the last revision
 // that ended well only, and goes on when it may not delete something.
 func (j *job) removeLeftovers(ctx context.Context) (resources.Progress, error) {
 	differs := func(r *engine.Release) bool { return r.Manifest != j.release.Manifest }
-	attempted := resources.Union(j.record.known.Attempted, attemptedIn(j.record.revisions, differs))
-	if len(attempted) == 0 && len(j.record.known.Recorded) == 0 {
-		j.record.revisions = nil
+	attempted := resources.Union(j.known.Attempted, attemptedIn(j.revisions, differs))
+	if len(attempted) == 0 && len(j.known.Recorded) == 0 {
+		j.revisions = nil
 		return resources.Progress{}, nil
 	}
 	objects, err := objectsOf(j.release)
@@ -97,16 +91,16 @@ func (j *job) removeLeftovers(ctx context.Context) (resources.Progress, error) {
 	if attempted, err = locate(ctx, j.item.Target, attempted); err != nil {
 		return resources.Progress{}, err
 	}
-	j.record.known.Attempted = resources.Orphans(attempted, objects) // on record until they are gone
-	if _, err := removeOwned(ctx, j.record.session(), j.item.Target, releaseOf(j.config), j.record.known.Attempted); err != nil {
+	j.known.Attempted = resources.Orphans(attempted, objects) // on record until they are gone
+	if _, err := removeOwned(ctx, j.session(), j.item.Target, releaseOf(j.config), j.known.Attempted); err != nil {
 		return resources.Progress{}, helmProblem(err)
 	}
-	if err := unmark(ctx, j.record, objects); err != nil {
+	if err := j.unmark(ctx, objects); err != nil {
 		return resources.Progress{}, helmProblem(err)
 	}
-	progress, err := removal.Delete(ctx, j.record.session(), resources.Orphans(j.record.known.Recorded, objects), j.config.DeletionGroupsDuringUpdate)
+	progress, err := removal.Delete(ctx, j.session(), resources.Orphans(j.known.Recorded, objects), j.config.DeletionGroupsDuringUpdate)
 	if err == nil && progress.Done() {
-		j.record.known, j.record.revisions = sites.Known{}, nil
+		j.known, j.revisions = sites.Known{}, nil
 	}
 	return progress, err
 }
@@ -137,32 +131,23 @@ func metadataOf(ref managedresource.ResourceReference) *metav1.PartialObjectMeta
 }
 
 // adopt makes the objects that were applied without a release those of the wanted release, so that they stay what they are.
-func adopt(ctx context.Context, r *record) error {
-	found, err := sites.Confirm(ctx, r.session(), r.known.Attempted)
+func (j *job) adopt(ctx context.Context) error {
+	found, err := sites.Confirm(ctx, j.session(), j.known.Attempted)
 	if err != nil {
 		return err
 	}
-	r.known.Recorded = resources.Union(r.known.Recorded, found)
-	labels, annotations := engine.Ownership(r.config.Namespace, r.config.Name)
-	for _, recorded := range r.known.Recorded {
-		object := metadataOf(recorded.Resource)
-		err := r.item.Target.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
-		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-			continue
+	j.known.Recorded = resources.Union(j.known.Recorded, found)
+	owner := j.session().Owner
+	labels, annotations := engine.Ownership(j.config.Namespace, j.config.Name)
+	for _, recorded := range j.known.Recorded {
+		isOurs := func(object *metav1.PartialObjectMetadata) bool {
+			return isMarked(owner, object) && !engine.IsOwned(object)
 		}
-		if err == nil && mayAdopt(r.session().Owner, object) {
-			err = mark(ctx, r.item.Target, object, labels, annotations)
-		}
-		if err != nil {
-			return fmt.Errorf("%s cannot be made part of helm release %s/%s: %w", recorded.Resource, r.config.Namespace, r.config.Name, err)
+		if err := mark(ctx, j.item.Target, recorded.Resource, isOurs, labels, annotations); err != nil {
+			return fmt.Errorf("%s cannot be made part of helm release %s/%s: %w", recorded.Resource, j.config.Namespace, j.config.Name, err)
 		}
 	}
 	return nil
-}
-
-// mayAdopt reports whether an object carries the marks of the item and belongs to no release.
-func mayAdopt(owner resources.Owner, object *metav1.PartialObjectMetadata) bool {
-	return isMarked(owner, object) && !engine.IsOwned(object)
 }
 
 // isMarked reports whether an object carries the marks of the item. Those of an item of the same name in another namespace have that on them.
@@ -171,48 +156,56 @@ func isMarked(owner resources.Owner, object *metav1.PartialObjectMetadata) bool 
 }
 
 // unmark takes the marks of the item off those of the objects that were applied without a release and belong to the release now.
-func unmark(ctx context.Context, r *record, objects []managedresource.ManagedResourceStatus) error {
-	others := resources.Orphans(r.known.Recorded, objects)
-	labels, annotations := r.session().Owner.Marks()
-	for _, adopted := range resources.Orphans(r.known.Recorded, others) {
-		object := metadataOf(adopted.Resource)
-		err := r.item.Target.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
-		if err == nil && isMarked(r.session().Owner, object) && engine.Owns(object, r.config.Namespace, r.config.Name) {
-			err = mark(ctx, r.item.Target, object, nulls(slices.Values(labels)), nulls(slices.Values(annotations)))
+func (j *job) unmark(ctx context.Context, objects []managedresource.ManagedResourceStatus) error {
+	owner := j.session().Owner
+	labels, annotations := owner.Marks()
+	for _, adopted := range resources.Orphans(j.known.Recorded, resources.Orphans(j.known.Recorded, objects)) {
+		isOurs := func(object *metav1.PartialObjectMetadata) bool {
+			return isMarked(owner, object) && engine.Owns(object, j.config.Namespace, j.config.Name)
 		}
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("%s cannot be handed over to helm release %s/%s: %w", adopted.Resource, r.config.Namespace, r.config.Name, err)
+		if err := mark(ctx, j.item.Target, adopted.Resource, isOurs, nulls(slices.Values(labels)), nulls(slices.Values(annotations))); err != nil {
+			return fmt.Errorf("%s cannot be handed over to helm release %s/%s: %w", adopted.Resource, j.config.Namespace, j.config.Name, err)
 		}
 	}
 	return nil
 }
 
-// mark merges labels and annotations into an object, as long as nobody has changed it.
-func mark(ctx context.Context, cluster *target.Cluster, object *metav1.PartialObjectMetadata, labels, annotations any) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": object.UID, "resourceVersion": object.ResourceVersion, "labels": labels, "annotations": annotations,
-	}})
-	if err != nil {
-		return err
-	}
-	return cluster.Client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))
-}
-
 // disown takes the marks of a release off the objects that the job has applied without one.
-func disown(ctx context.Context, cluster *target.Cluster, applied []readiness.Subject, release managedresource.ReleaseReference) error {
+func (j *job) disown(ctx context.Context, release managedresource.ReleaseReference) error {
 	labels, annotations := engine.Ownership(release.Namespace, release.Name)
-	for _, subject := range applied {
-		if subject.Live == nil || !engine.Owns(subject.Live, release.Namespace, release.Name) {
+	for _, subject := range j.applied.Subjects {
+		isOwned := func(object *metav1.PartialObjectMetadata) bool {
+			return engine.Owns(object, release.Namespace, release.Name)
+		}
+		if subject.Live == nil {
 			continue
 		}
-		object := metadataOf(subject.Resource)
-		object.UID, object.ResourceVersion = subject.Live.GetUID(), subject.Live.GetResourceVersion()
-		err := mark(ctx, cluster, object, nulls(maps.Keys(labels)), nulls(maps.Keys(annotations)))
-		if client.IgnoreNotFound(err) != nil && !meta.IsNoMatchError(err) {
+		if err := mark(ctx, j.item.Target, subject.Resource, isOwned, nulls(maps.Keys(labels)), nulls(maps.Keys(annotations))); err != nil {
 			return fmt.Errorf("%s cannot be taken out of helm release %s/%s: %w", subject.Resource, release.Namespace, release.Name, err)
 		}
 	}
 	return nil
+}
+
+// mark merges labels and annotations into an object of which a condition holds, unless it is not there.
+func mark(
+	ctx context.Context, cluster *target.Cluster, ref managedresource.ResourceReference, condition func(*metav1.PartialObjectMetadata) bool, labels, annotations any,
+) error {
+	object := metadataOf(ref)
+	err := cluster.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
+	if err == nil && condition(object) {
+		var patch []byte
+		if patch, err = json.Marshal(map[string]any{"metadata": map[string]any{
+			"uid": object.UID, "resourceVersion": object.ResourceVersion, "labels": labels, "annotations": annotations,
+		}}); err != nil {
+			return err
+		}
+		err = cluster.Client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))
+	}
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return nil
+	}
+	return err
 }
 
 // nulls returns what removes the keys when it is merged.
@@ -226,17 +219,17 @@ func nulls(keys iter.Seq[string]) map[string]any {
 
 // retireOthers uninstalls the releases that earlier jobs made on the target under another name or in another namespace.
 func (j *job) retireOthers(ctx context.Context) (resources.Progress, error) {
-	for _, release := range slices.Clone(j.record.status.Inventory.Releases) {
+	for _, release := range slices.Clone(j.status.Inventory.Releases) {
 		if release == releaseOf(j.config) {
 			continue
 		}
 		j.touched = true
-		flags := j.uninstaller.flags()
+		flags := j.flags()
 		flags.UntilGone = true // the new release may have objects of the same names
-		if progress, err := j.uninstaller.uninstall(ctx, j.item.Target, release, flags); err != nil || !progress.Done() {
+		if progress, err := j.uninstall(ctx, j.item.Target, release, flags); err != nil || !progress.Done() {
 			return progress, helmProblem(err)
 		}
-		j.record.dropRelease(release)
+		j.dropRelease(release)
 	}
 	return resources.Progress{}, nil
 }
@@ -246,28 +239,28 @@ func isAny(*engine.Release) bool { return true }
 // leaveReleases removes what releases of the item have on the target and the objects of template mode do not, and then their records. What
 // both have stays.
 func (j *job) leaveReleases(ctx context.Context) (resources.Progress, error) {
-	for _, release := range slices.Clone(j.record.status.Inventory.Releases) {
+	for _, release := range slices.Clone(j.status.Inventory.Releases) {
 		history, err := j.engine.History(ctx, j.item.Target, release.Namespace, release.Name)
 		if err != nil {
 			return resources.Progress{}, helmProblem(err)
 		}
-		isOurs, err := j.uninstaller.mayRemove(history)
+		isOurs, err := j.mayRemove(history)
 		if err != nil {
 			return resources.Progress{}, err
 		}
 		if !isOurs {
-			j.record.dropRelease(release)
+			j.dropRelease(release)
 			continue
 		}
-		attempted, err := locate(ctx, j.item.Target, resources.Union(j.record.known.Attempted, resources.Union(attemptedIn(history, isAny), j.record.lost(release, history))))
+		attempted, err := locate(ctx, j.item.Target, resources.Union(j.known.Attempted, resources.Union(attemptedIn(history, isAny), j.lost(release, history))))
 		if err != nil {
 			return resources.Progress{}, err
 		}
-		progress, err := removeOwned(ctx, j.record.session(), j.item.Target, release, resources.Orphans(attempted, j.applied.Managed))
+		progress, err := removeOwned(ctx, j.session(), j.item.Target, release, resources.Orphans(attempted, j.applied.Managed))
 		if err != nil || !progress.Done() {
 			return progress, helmProblem(err)
 		}
-		if err := disown(ctx, j.item.Target, j.applied.Subjects, release); err != nil {
+		if err := j.disown(ctx, release); err != nil {
 			return resources.Progress{}, helmProblem(err)
 		}
 		for _, revision := range history {
@@ -275,8 +268,8 @@ func (j *job) leaveReleases(ctx context.Context) (resources.Progress, error) {
 				return resources.Progress{}, helmProblem(err)
 			}
 		}
-		j.record.dropRelease(release)
+		j.dropRelease(release)
 	}
-	j.record.known.Attempted = nil
+	j.known.Attempted = nil
 	return resources.Progress{}, nil
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -198,7 +197,7 @@ func TestD11RetriesAreLimited(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cause := errors.New("the cause")
-			j := &releaser{config: &helmv1alpha1.ProviderConfiguration{}, attempt: &attempt{failure: cause}}
+			j := &job{config: &helmv1alpha1.ProviderConfiguration{}, attempt: &attempt{failure: cause}}
 			err := j.mayTryAgain(tc.failures, tc.settings, upgradeRetries)
 			if !tc.ends {
 				require.NoError(t, err)
@@ -212,8 +211,8 @@ func TestD11RetriesAreLimited(t *testing.T) {
 
 func TestAProcessThatDidNotRunIsNoAttempt(t *testing.T) {
 	none := 0
-	j := &releaser{config: &helmv1alpha1.ProviderConfiguration{}, attempt: &attempt{}}
-	lost := fmt.Errorf("helm upgrade failed: %w", rendering.ErrNotRun)
+	j := &job{config: &helmv1alpha1.ProviderConfiguration{}, attempt: &attempt{}}
+	lost := fmt.Errorf("helm upgrade failed: %w", engine.ErrNotRun)
 	err := j.judge(t.Context(), lost, helmv1alpha1.ReleaseSettings{Atomic: true, Retries: &none}, upgradeRetries)
 	require.Equal(t, lost, err)
 	assert.Equal(t, attempt{}, *j.attempt)

@@ -15,9 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/neighbours"
 )
@@ -35,69 +33,51 @@ const (
 // errFailedBefore stands for the cause of failures that an earlier process saw.
 var errFailedBefore = errors.New("the history of the release on the target says why")
 
-// releaser brings the release of an item to the revision that its job wants, and undoes what has failed. It knows no readiness and no objects
-// beside those of the release.
-type releaser struct {
-	engine      *engine.Engine
-	item        *contract.Item
-	config      *helmv1alpha1.ProviderConfiguration
-	record      *record
-	uninstaller *uninstaller
-	attempt     *attempt
-	chart       *engine.Chart
-	values      map[string]any
-	secrets     []string
-	// labels of the wanted revision.
-	labels map[string]string
-	// undone says how the last failure was undone, empty when it was not.
-	undone string
-}
-
 // reach takes actions until the newest revision is the one of this job.
-func (r *releaser) reach(ctx context.Context) (*engine.Release, error) {
+func (j *job) reach(ctx context.Context) (*engine.Release, error) {
 	for range maxActions {
-		history, err := r.engine.History(ctx, r.item.Target, r.config.Namespace, r.config.Name)
+		history, err := j.engine.History(ctx, j.item.Target, j.config.Namespace, j.config.Name)
 		switch {
 		case errors.Is(err, engine.ErrRecordUnreadable):
-			return nil, kit.Stall("DeployRelease", "RecordUnreadable", "helm release %s/%s: %w", r.config.Namespace, r.config.Name, err)
+			return nil, kit.Stall("DeployRelease", "RecordUnreadable", "helm release %s/%s: %w", j.config.Namespace, j.config.Name, err)
 		case err != nil:
 			return nil, err
 		}
-		if err := r.record.noteLoss(ctx, history); err != nil {
+		if err := j.noteLoss(ctx, history); err != nil {
 			return nil, err
 		}
-		r.record.noteAttempts(history)
-		isRemedied, err := r.remedy(ctx, history)
+		j.noteAttempts(history)
+		isRemedied, err := j.remedy(ctx, history)
 		if err != nil {
 			return nil, err
 		}
 		if isRemedied {
 			continue
 		}
-		release, err := r.next(ctx, history)
+		release, err := j.next(ctx, history)
 		if err != nil {
-			return nil, r.afterFailure(ctx, err)
+			return nil, j.afterFailure(ctx, err)
 		}
 		if release != nil {
 			return release, nil
 		}
 	}
 	return nil, kit.Again("DeployRelease", "ReleaseBusy", "helm release %s/%s changes all the time; somebody else works on it",
-		r.config.Namespace, r.config.Name)
+		j.config.Namespace, j.config.Name)
 }
 
 // afterFailure remembers the revision that has just failed, so that the status of the item says what it may have left, and remedies it. It returns
 // the error to end the call with.
-func (r *releaser) afterFailure(ctx context.Context, cause error) error {
-	history, err := r.engine.History(ctx, r.item.Target, r.config.Namespace, r.config.Name)
+func (j *job) afterFailure(ctx context.Context, cause error) error {
+	history, err := j.engine.History(ctx, j.item.Target, j.config.Namespace, j.config.Name)
 	if err != nil {
 		return cause
 	}
-	r.record.noteAttempts(history)
+	j.noteAttempts(history)
 	if ctx.Err() != nil || kit.IsTransient(cause) || wasCrowdedOut(cause) {
 		return cause
 	}
-	isRemedied, err := r.remedy(ctx, history)
+	isRemedied, err := j.remedy(ctx, history)
 	switch {
 	case err != nil:
 		return err
@@ -108,23 +88,23 @@ func (r *releaser) afterFailure(ctx context.Context, cause error) error {
 }
 
 // next takes one action. It returns the release when it is as wanted.
-func (r *releaser) next(ctx context.Context, history []*engine.Release) (*engine.Release, error) {
+func (j *job) next(ctx context.Context, history []*engine.Release) (*engine.Release, error) {
 	var last *engine.Release
 	if len(history) > 0 {
 		last = history[len(history)-1]
 	}
-	settings, err := settingsIn(r.item, r.config, upgradeSettings)
+	settings, err := j.settings(helmv1alpha1.ActionUpgrade)
 	if err != nil {
 		return nil, err
 	}
-	orphaned, unknown := r.isOrphaned(ctx, last)
-	wanted := wish{labels: r.labels, takeOwnership: settings.TakeOwnership || orphaned, renew: len(r.record.known.Recorded) > 0}
+	orphaned, unknown := j.isOrphaned(ctx, last)
+	wanted := wish{labels: j.labels, takeOwnership: settings.TakeOwnership || orphaned, renew: len(j.known.Recorded) > 0}
 	chosen := decide(last, wanted, time.Now())
-	if chosen == actionKeep && hasFailedTests(r.config, last) || chosen == actionNone && r.failedAttempt(last) != nil {
+	if chosen == actionKeep && hasFailedTests(j.config, last) || chosen == actionNone && j.failedAttempt(last) != nil {
 		chosen = actionUpgrade // to test it again, where there was nothing to go back to
 	}
 	if chosen == actionKeep {
-		if chosen, err = r.keepIfWhole(ctx, last); err != nil {
+		if chosen, err = j.keepIfWhole(ctx, last); err != nil {
 			return nil, err
 		}
 	}
@@ -133,28 +113,28 @@ func (r *releaser) next(ctx context.Context, history []*engine.Release) (*engine
 		return last, nil
 	case chosen == actionRefuse:
 		return nil, belongsToAnother(last, unknown)
-	case chosen == actionForget && last.Status == engine.StatusFailed && !r.record.isRecorded(last):
+	case chosen == actionForget && last.Status == engine.StatusFailed && !j.isRecorded(last):
 		chosen = actionUpgrade // only the revision says what it may have left
 	}
 	if chosen == actionUpgrade {
-		failed := max(r.attempt.failures, failures(history, r.labels))
-		if err := r.mayTryAgain(failed, settings, upgradeRetries); err != nil {
+		failed := max(j.attempt.failures, failures(history, j.labels))
+		if err := j.mayTryAgain(failed, settings, upgradeRetries); err != nil {
 			return nil, err
 		}
 	}
-	return r.act(ctx, chosen, last)
+	return j.act(ctx, chosen, last)
 }
 
 // keepIfWhole chooses actionKeep where the target has all workloads of a revision, else actionUpgrade: the job would wait for the others until
 // its time is up.
-func (r *releaser) keepIfWhole(ctx context.Context, revision *engine.Release) (action, error) {
+func (j *job) keepIfWhole(ctx context.Context, revision *engine.Release) (action, error) {
 	workloads, err := workloadsOf(revision)
 	if err != nil {
 		return "", err
 	}
 	for _, workload := range workloads {
 		object := metadataOf(workload.Resource)
-		err := r.item.Target.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
+		err := j.item.Target.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
 		switch {
 		case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
 			return actionUpgrade, nil
@@ -167,7 +147,7 @@ func (r *releaser) keepIfWhole(ctx context.Context, revision *engine.Release) (a
 
 // mayTryAgain returns an error that ends the job when an operation has failed once more often than it is to be tried again. What is not
 // undone when it fails is tried again until the time is up, unless the settings say how often.
-func (r *releaser) mayTryAgain(failures int, settings helmv1alpha1.ReleaseSettings, atomicRetries int) error {
+func (j *job) mayTryAgain(failures int, settings helmv1alpha1.ReleaseSettings, atomicRetries int) error {
 	retries := settings.Retries
 	if retries == nil && settings.Atomic {
 		retries = &atomicRetries
@@ -175,26 +155,26 @@ func (r *releaser) mayTryAgain(failures int, settings helmv1alpha1.ReleaseSettin
 	if retries == nil || failures <= *retries {
 		return nil
 	}
-	cause := cmp.Or(r.attempt.failure, errFailedBefore)
+	cause := cmp.Or(j.attempt.failure, errFailedBefore)
 	return kit.Stall("DeployRelease", "RetriesExhausted", "helm release %s/%s: given up after %d failed attempts; correct chart or values, or allow more "+
-		"retries in helmDeploymentConfig: %w", r.config.Namespace, r.config.Name, failures, cause)
+		"retries in helmDeploymentConfig: %w", j.config.Namespace, j.config.Name, failures, cause)
 }
 
 // act takes one action. It returns the release when that makes it.
-func (r *releaser) act(ctx context.Context, chosen action, last *engine.Release) (*engine.Release, error) {
+func (j *job) act(ctx context.Context, chosen action, last *engine.Release) (*engine.Release, error) {
 	switch chosen {
 	case actionForget:
-		return nil, r.engine.Forget(ctx, r.item.Target, last)
+		return nil, j.engine.Forget(ctx, j.item.Target, last)
 	case actionGiveUp:
-		return nil, r.engine.GiveUp(ctx, r.item.Target, last, "the deployer was stopped in the middle of the operation")
+		return nil, j.engine.GiveUp(ctx, j.item.Target, last, "the deployer was stopped in the middle of the operation")
 	case actionFinishUninstall:
-		return nil, r.finishUninstall(ctx, last)
+		return nil, j.finishUninstall(ctx, last)
 	case actionStandBack:
 		return nil, busy(last)
 	case actionUpgrade:
-		return r.upgrade(ctx, last)
+		return j.upgrade(ctx, last)
 	default:
-		return r.install(ctx, chosen == actionReplace)
+		return j.install(ctx, chosen == actionReplace)
 	}
 }
 
@@ -207,15 +187,15 @@ func busy(last *engine.Release) error {
 
 // isOrphaned reports whether a release belongs to another DeployItem of the namespace that does not exist any more. One that cannot be read may
 // exist, and those of other namespaces are not asked for: whoever can write records of releases could find out what other tenants have.
-func (r *releaser) isOrphaned(ctx context.Context, last *engine.Release) (bool, error) {
-	if last == nil || !isOthers(last, r.labels) || r.item.DeployItems == nil {
+func (j *job) isOrphaned(ctx context.Context, last *engine.Release) (bool, error) {
+	if last == nil || !isOthers(last, j.labels) || j.item.DeployItems == nil {
 		return false, nil
 	}
 	name, namespace := last.Labels[itemLabel], last.Labels[namespaceLabel]
-	if name == "" || namespace != r.item.DeployItem.Namespace {
+	if name == "" || namespace != j.item.DeployItem.Namespace {
 		return false, nil
 	}
-	owner, err := neighbours.FindDeployItem(ctx, r.item.DeployItems, namespace, name)
+	owner, err := neighbours.FindDeployItem(ctx, j.item.DeployItems, namespace, name)
 	return err == nil && owner == nil, err
 }
 
@@ -233,68 +213,68 @@ func belongsToAnother(last *engine.Release, unknown error) error {
 		"DeployItem, or set helmDeploymentConfig.upgrade.takeOwnership to true to take the release over%s", last.Namespace, last.Name, owner, why)
 }
 
-func (r *releaser) install(ctx context.Context, replace bool) (*engine.Release, error) {
-	if err := r.item.Checkpoint("helm deployer: before installing release"); err != nil {
+func (j *job) install(ctx context.Context, replace bool) (*engine.Release, error) {
+	if err := j.item.Checkpoint("helm deployer: before installing release"); err != nil {
 		return nil, err
 	}
-	labels, err := r.begun(helmv1alpha1.ActionInstall)
+	labels, err := j.begun(helmv1alpha1.ActionInstall)
 	if err != nil {
 		return nil, err
 	}
-	request, settings, err := r.request(installSettings, labels)
+	request, settings, err := j.request(helmv1alpha1.ActionInstall, labels)
 	if err != nil {
 		return nil, err
 	}
-	request.CreateNamespace, request.Replace = r.config.CreateNamespace, replace
-	release, err := r.engine.Install(ctx, request)
-	return release, r.judge(ctx, err, settings, installRetries)
+	request.CreateNamespace, request.Replace = j.config.CreateNamespace, replace
+	release, err := j.engine.Install(ctx, request)
+	return release, j.judge(ctx, err, settings, installRetries)
 }
 
-func (r *releaser) upgrade(ctx context.Context, last *engine.Release) (*engine.Release, error) {
-	if err := r.item.Checkpoint("helm deployer: before upgrading release"); err != nil {
+func (j *job) upgrade(ctx context.Context, last *engine.Release) (*engine.Release, error) {
+	if err := j.item.Checkpoint("helm deployer: before upgrading release"); err != nil {
 		return nil, err
 	}
-	labels, err := r.begun(helmv1alpha1.ActionUpgrade)
+	labels, err := j.begun(helmv1alpha1.ActionUpgrade)
 	if err != nil {
 		return nil, err
 	}
-	request, settings, err := r.request(upgradeSettings, labels)
+	request, settings, err := j.request(helmv1alpha1.ActionUpgrade, labels)
 	if err != nil {
 		return nil, err
 	}
 	request.From = last.Revision
-	r.warnOfReset(last)
-	release, err := r.engine.Upgrade(ctx, request)
-	return release, r.judge(ctx, err, settings, upgradeRetries)
+	j.warnOfReset(last)
+	release, err := j.engine.Upgrade(ctx, request)
+	return release, j.judge(ctx, err, settings, upgradeRetries)
 }
 
 // warnOfReset tells, before an upgrade, that it takes all values off the release: the key may be misspelt.
-func (r *releaser) warnOfReset(last *engine.Release) {
-	values := r.config.Values.RawMessage
-	isSet := len(values) > 0 && string(values) != "null" || len(r.config.ValuesFrom) > 0
-	if isSet || !last.HasValues || r.item.Warn == nil {
+func (j *job) warnOfReset(last *engine.Release) {
+	values := j.config.Values.RawMessage
+	isSet := len(values) > 0 && string(values) != "null" || len(j.config.ValuesFrom) > 0
+	if isSet || !last.HasValues || j.item.Warn == nil {
 		return
 	}
-	r.item.Warn(reasonValuesRemoved, fmt.Sprintf("helm release %s/%s had values until revision %d, and spec.config has neither values nor valuesFrom now: the upgrade "+
+	j.item.Warn(reasonValuesRemoved, fmt.Sprintf("helm release %s/%s had values until revision %d, and spec.config has neither values nor valuesFrom now: the upgrade "+
 		"resets it to the values of the chart; where that is a mistake, write them below spec.config.values", last.Namespace, last.Name, last.Revision))
 }
 
 // wasCrowdedOut reports whether an operation failed because of what else the deployer does. It says nothing about the release.
 func wasCrowdedOut(err error) bool {
-	return errors.Is(err, rendering.ErrNotRun)
+	return errors.Is(err, engine.ErrNotRun)
 }
 
 // judge counts the failure of an operation, and makes the last one that is allowed the end of the job.
-func (r *releaser) judge(ctx context.Context, err error, settings helmv1alpha1.ReleaseSettings, atomicRetries int) error {
+func (j *job) judge(ctx context.Context, err error, settings helmv1alpha1.ReleaseSettings, atomicRetries int) error {
 	if err == nil || ctx.Err() != nil || wasCrowdedOut(err) {
 		return err
 	}
-	r.attempt.failure = err
+	j.attempt.failure = err
 	if kit.IsTransient(err) {
 		return err // it may not even have begun; what it left in the history counts all the same
 	}
-	r.attempt.failures++
-	if end := r.mayTryAgain(r.attempt.failures, settings, atomicRetries); end != nil {
+	j.attempt.failures++
+	if end := j.mayTryAgain(j.attempt.failures, settings, atomicRetries); end != nil {
 		return end
 	}
 	if settings.Retries == nil && !settings.Atomic && settings.Remediation == nil {
@@ -303,12 +283,9 @@ func (r *releaser) judge(ctx context.Context, err error, settings helmv1alpha1.R
 	return err
 }
 
-func (r *releaser) request(of settingsOf, labels map[string]string) (engine.Request, helmv1alpha1.ReleaseSettings, error) {
-	settings, err := settingsIn(r.item, r.config, of)
-	return engine.Request{
-		Owner:   r.item.DeployItem.Namespace,
-		Cluster: r.item.Target, Namespace: r.config.Namespace, Name: r.config.Name,
-		Chart: r.chart, Values: r.values, Secrets: r.secrets, Labels: labels, Flags: flagsOf(settings),
-		MaxHistory: r.config.MaxHistory, Metadata: commonMetadata(r.config), Kustomizations: kustomizations(r.config),
-	}, settings, err
+func (j *job) request(operation string, labels map[string]string) (engine.Request, helmv1alpha1.ReleaseSettings, error) {
+	settings, err := j.settings(operation)
+	request := j.rendering()
+	request.Labels, request.MaxHistory, request.Flags = labels, j.config.MaxHistory, engine.Flags{ReleaseSettings: settings, Reserve: settings.Remediation != nil}
+	return request, settings, err
 }

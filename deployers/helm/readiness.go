@@ -23,7 +23,7 @@ func subjectsFor(managed []managedresource.ManagedResourceStatus) []readiness.Su
 func (j *job) checkDefaultReadiness(ctx context.Context) (resources.Progress, error) {
 	var progress resources.Progress
 	var err error
-	j.attempt.unready, progress, err = (&readiness.Checks{Session: j.record.session(), Health: j.health}).Default(ctx, j.health.Asked(j.attempt.unready))
+	j.attempt.unready, progress, err = (&readiness.Checks{Session: j.session(), Health: j.health}).Default(ctx, j.health.Asked(j.attempt.unready))
 	if j.attempt.reached != nil {
 		readiness.ForgetFailedRuns(j.attempt.reached.ManagedResources, j.attempt.unready, err)
 	}
@@ -32,5 +32,5 @@ func (j *job) checkDefaultReadiness(ctx context.Context) (resources.Progress, er
 
 // checkCustomReadiness asks whether the checks of the configuration hold.
 func (j *job) checkCustomReadiness(ctx context.Context) (resources.Progress, error) {
-	return readiness.Custom(ctx, j.record.session(), j.config.ReadinessChecks.CustomReadinessChecks)
+	return readiness.Custom(ctx, j.session(), j.config.ReadinessChecks.CustomReadinessChecks)
 }

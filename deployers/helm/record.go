@@ -12,91 +12,75 @@ import (
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 )
 
-// record is what the status of an item says, and what its job has found out since.
-type record struct {
-	item   *contract.Item
-	config *helmv1alpha1.ProviderConfiguration
-	status *helmv1alpha1.ProviderStatus
-	// before is the inventory that the job found.
-	before managedresource.Inventory
-	// known is what the status says about the target, see settle.
-	known sites.Known
-	// revisions are those of the wanted release that may have left something.
-	revisions []*engine.Release
-	// workloads are the objects of the wanted release, once it is made, with a readiness rule.
-	workloads []managedresource.ManagedResourceStatus
-}
-
-// settle sorts the inventory by the cluster that the target is.
-func (r *record) settle(ctx context.Context) error {
-	r.before = *r.status.Inventory
-	known, err := sites.Settle(ctx, r.session(), r.status.Inventory, r.recordedObjects())
+// sort sorts the inventory by the cluster that the target is.
+func (j *job) sort(ctx context.Context) error {
+	j.before = *j.status.Inventory
+	known, err := sites.Settle(ctx, j.session(), j.status.Inventory, j.recordedObjects())
 	if err != nil {
 		return err
 	}
-	r.known = known
-	if last := r.status.Release; last != nil &&
-		!slices.Contains(r.status.Inventory.Releases, managedresource.ReleaseReference{Name: last.Name, Namespace: last.Namespace}) {
-		r.status.Release = nil // it is on another cluster
+	j.known = known
+	if last := j.status.Release; last != nil &&
+		!slices.Contains(j.status.Inventory.Releases, managedresource.ReleaseReference{Name: last.Name, Namespace: last.Namespace}) {
+		j.status.Release = nil // it is on another cluster
 	}
-	if r.status.Release != nil {
-		_, r.workloads = sites.Split(r.status.ManagedResources)
+	if j.status.Release != nil {
+		_, j.workloads = sites.Split(j.status.ManagedResources)
 	}
 	return nil
 }
 
 // recordedObjects are the objects that the status records and that were applied without a release. Those of a release are recorded for
 // readiness only; they have no UID.
-func (r *record) recordedObjects() []managedresource.ManagedResourceStatus {
-	if r.status.Release == nil {
-		return r.status.ManagedResources
+func (j *job) recordedObjects() []managedresource.ManagedResourceStatus {
+	if j.status.Release == nil {
+		return j.status.ManagedResources
 	}
-	withUID, _ := sites.Split(r.status.ManagedResources)
+	withUID, _ := sites.Split(j.status.ManagedResources)
 	return withUID
 }
 
 // now returns the status that says what is known, also when the job has failed.
-func (r *record) now() *helmv1alpha1.ProviderStatus {
-	status, inventory := *r.status, *r.status.Inventory
+func (j *job) now() *helmv1alpha1.ProviderStatus {
+	status, inventory := *j.status, *j.status.Inventory
 	inventory.Sites = slices.Clone(inventory.Sites)
-	inventory.DeletionGroups = r.config.DeletionGroups
-	recorded, attempted := r.known.Recorded, resources.Union(r.known.Attempted, r.failedObjects())
+	inventory.DeletionGroups = j.config.DeletionGroups
+	recorded, attempted := j.known.Recorded, resources.Union(j.known.Attempted, j.failedObjects())
 	if status.Release != nil { // what has no UID counts as part of the release then
 		var unsure []managedresource.ManagedResourceStatus
 		recorded, unsure = sites.Split(recorded)
 		attempted = resources.Union(attempted, unsure)
 	}
 	sites.Attempt(&inventory, *inventory.Cluster, resources.Orphans(attempted, recorded))
-	sites.AttemptBy(&inventory, r.item.DeployItem.Status.JobID, *inventory.Cluster, r.known.Planned)
+	sites.AttemptBy(&inventory, j.item.DeployItem.Status.JobID, *inventory.Cluster, j.known.Planned)
 	status.Inventory = &inventory
-	status.ManagedResources = resources.Union(recorded, r.workloads)
-	status.RecordedGeneration = r.item.DeployItem.Generation
+	status.ManagedResources = resources.Union(recorded, j.workloads)
+	status.RecordedGeneration = j.item.DeployItem.Generation
 	return &status
 }
 
 // noteRelease makes the wanted release one of those of the inventory.
-func (r *record) noteRelease() {
-	r.status.Inventory.Releases = sites.WithReleases(r.status.Inventory.Releases, releaseOf(r.config))
+func (j *job) noteRelease() {
+	j.status.Inventory.Releases = sites.WithReleases(j.status.Inventory.Releases, releaseOf(j.config))
 }
 
-func (r *record) recordAhead(ctx context.Context) error {
-	encoded, err := config.EncodeStatus(r.now())
+func (j *job) recordAhead(ctx context.Context) error {
+	encoded, err := config.EncodeStatus(j.now())
 	if err != nil {
 		return err
 	}
-	return r.item.Record(ctx, encoded)
+	return j.item.Record(ctx, encoded)
 }
 
 // lost returns the objects that the status lists of a release of whose revision the target has no record any more, as after the deletion of its
 // namespace. They are the release's as long as they carry its marks.
-func (r *record) lost(release managedresource.ReleaseReference, history []*engine.Release) []managedresource.ManagedResourceStatus {
-	last := r.status.Release
+func (j *job) lost(release managedresource.ReleaseReference, history []*engine.Release) []managedresource.ManagedResourceStatus {
+	last := j.status.Release
 	isKept := func(revision *engine.Release) bool { return revision.Revision == last.Revision }
 	if last == nil || last.Name != release.Name || last.Namespace != release.Namespace || slices.ContainsFunc(history, isKept) {
 		return nil
@@ -109,72 +93,72 @@ func (r *record) lost(release managedresource.ReleaseReference, history []*engin
 }
 
 // noteLoss puts what the target has lost of the wanted release on record as objects that an earlier attempt may have left.
-func (r *record) noteLoss(ctx context.Context, history []*engine.Release) error {
-	lost := r.lost(releaseOf(r.config), history)
+func (j *job) noteLoss(ctx context.Context, history []*engine.Release) error {
+	lost := j.lost(releaseOf(j.config), history)
 	if len(lost) == 0 {
 		return nil
 	}
-	r.known.Attempted = resources.Union(r.known.Attempted, lost)
-	r.status.Release, r.workloads = nil, nil
-	return r.recordAhead(ctx)
+	j.known.Attempted = resources.Union(j.known.Attempted, lost)
+	j.status.Release, j.workloads = nil, nil
+	return j.recordAhead(ctx)
 }
 
 // noteAttempts remembers the revisions of the wanted release: each says what an attempt set out to apply, from before it applied anything.
-func (r *record) noteAttempts(history []*engine.Release) {
+func (j *job) noteAttempts(history []*engine.Release) {
 	for _, revision := range history {
-		last := r.status.Release
+		last := j.status.Release
 		isKnown := last != nil && last.Name == revision.Name && last.Namespace == revision.Namespace && revision.Revision < last.Revision
 		if !isKnown {
-			r.revisions = append(r.revisions, revision)
+			j.revisions = append(j.revisions, revision)
 		}
 	}
 }
 
 // failedObjects returns what those attempts on the wanted release set out to apply that have not ended well. Helm itself removes the objects
 // of the others.
-func (r *record) failedObjects() []managedresource.ManagedResourceStatus {
-	return attemptedIn(r.revisions, func(revision *engine.Release) bool {
+func (j *job) failedObjects() []managedresource.ManagedResourceStatus {
+	return attemptedIn(j.revisions, func(revision *engine.Release) bool {
 		return revision.Status == engine.StatusFailed || revision.Status.IsPending()
 	})
 }
 
 // dropRelease takes a release that is gone from the target off the record.
-func (r *record) dropRelease(release managedresource.ReleaseReference) {
-	inventory := r.status.Inventory
+func (j *job) dropRelease(release managedresource.ReleaseReference) {
+	inventory := j.status.Inventory
 	inventory.Releases = slices.DeleteFunc(slices.Clone(inventory.Releases), func(other managedresource.ReleaseReference) bool { return other == release })
-	if last := r.status.Release; last != nil && last.Name == release.Name && last.Namespace == release.Namespace {
-		r.status.Release, r.workloads = nil, nil
+	if last := j.status.Release; last != nil && last.Name == release.Name && last.Namespace == release.Namespace {
+		j.status.Release, j.workloads = nil, nil
 	}
 }
 
 // isRecorded reports whether the status of the item has all objects of a revision.
-func (r *record) isRecorded(revision *engine.Release) bool {
+func (j *job) isRecorded(revision *engine.Release) bool {
 	objects, err := objectsOf(revision)
-	return err == nil && len(resources.Orphans(objects, resources.Union(r.known.Recorded, r.known.Attempted))) == 0
+	return err == nil && len(resources.Orphans(objects, resources.Union(j.known.Recorded, j.known.Attempted))) == 0
 }
 
 // attempts returns the counters of the job.
-func (r *record) attempts() *helmv1alpha1.Attempts {
-	if job := r.item.DeployItem.Status.JobID; r.status.LastAttemptedJobID != job {
-		r.status.Attempts = helmv1alpha1.Attempts{LastAttemptedJobID: job}
+func (j *job) attempts() *helmv1alpha1.Attempts {
+	if job := j.item.DeployItem.Status.JobID; j.status.LastAttemptedJobID != job {
+		j.status.Attempts = helmv1alpha1.Attempts{LastAttemptedJobID: job}
 	}
-	return &r.status.Attempts
+	return &j.status.Attempts
 }
 
 // session is the way to the objects of the item.
-func (r *record) session() *resources.Session {
-	labels := map[string]string{v1alpha1.HelmDeployItemLabel: resources.LabelValue(r.item.DeployItem.Name)}
-	session := resources.NewSession(r.item, labels)
-	session.Owner.Releases = r.status.Inventory.Releases
+func (j *job) session() *resources.Session {
+	labels := map[string]string{v1alpha1.HelmDeployItemLabel: resources.LabelValue(j.item.DeployItem.Name)}
+	session := resources.NewSession(j.item, labels)
+	session.Owner.Releases = j.status.Inventory.Releases
 	return session
 }
 
 // deletionGroups returns those of the configuration. When they are broken they were never in force, and those of the last valid configuration
 // count.
-func (r *record) deletionGroups() []managedresource.DeletionGroupDefinition {
-	isMissing := r.config.Name == "" // the configuration cannot be read at all
-	if isMissing || errors.Join(managedresource.ValidateDeletionGroups("deletionGroups", r.config.DeletionGroups)...) != nil {
-		return r.status.Inventory.DeletionGroups
+func (j *job) deletionGroups() []managedresource.DeletionGroupDefinition {
+	isMissing := j.config.Name == "" // the configuration cannot be read at all
+	if isMissing || errors.Join(managedresource.ValidateDeletionGroups("deletionGroups", j.config.DeletionGroups)...) != nil {
+		return j.status.Inventory.DeletionGroups
 	}
-	return r.config.DeletionGroups
+	return j.config.DeletionGroups
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
@@ -67,40 +66,35 @@ func (j *job) resolveChart(ctx context.Context) (resources.Progress, error) {
 
 // deployRelease makes the revision of this job, once, unless what is deployed has been made from the same.
 func (j *job) deployRelease(ctx context.Context) (resources.Progress, error) {
-	settings, err := settingsIn(j.item, j.config, upgradeSettings)
+	settings, err := j.settings(helmv1alpha1.ActionUpgrade)
 	if err != nil {
 		return resources.Progress{}, err
 	}
-	labels, err := releaseLabels(j.item, content{chart: j.chart, values: j.values, applied: appliedOf(j.config, settings)})
-	if err != nil {
+	if j.labels, err = releaseLabels(j.item, content{chart: j.chart, values: j.values, applied: appliedOf(j.config, settings)}); err != nil {
 		return resources.Progress{}, err
 	}
 	j.touched = true
-	j.record.noteRelease()
-	if err := adopt(ctx, j.record); err != nil {
+	j.noteRelease()
+	if err := j.adopt(ctx); err != nil {
 		return resources.Progress{}, helmProblem(err)
 	}
-	way := &releaser{
-		engine: j.engine, item: j.item, config: j.config, record: j.record, uninstaller: j.uninstaller, attempt: j.attempt,
-		chart: j.chart, values: j.values, secrets: j.secrets, labels: labels,
-	}
-	if j.release, err = way.reach(ctx); err != nil {
+	if j.release, err = j.reach(ctx); err != nil {
 		return resources.Progress{}, helmProblem(err)
 	}
-	if j.record.workloads, err = workloadsOf(j.release); err != nil {
+	if j.workloads, err = workloadsOf(j.release); err != nil {
 		return resources.Progress{}, err
 	}
 	if j.attempt.unready, err = subjectsOf(ctx, j.item.Target, j.health, j.release); err != nil {
 		return resources.Progress{}, err
 	}
-	j.record.status.ObjectsDigest = ""
-	j.record.status.Release = &helmv1alpha1.ReleaseStatus{
+	j.status.ObjectsDigest = ""
+	j.status.Release = &helmv1alpha1.ReleaseStatus{
 		Name: j.release.Name, Namespace: j.release.Namespace, Revision: j.release.Revision,
 		ChartName: j.chart.Name, ChartVersion: j.chart.Version, ChartDigest: j.chart.Digest, Source: j.source,
 		Inventory: inventoryFor(ctx, j.item.Target, j.release),
 	}
 	j.planTests()
-	j.announceRelease(labels)
+	j.announceRelease()
 	return resources.Progress{}, nil
 }
 
@@ -124,9 +118,9 @@ func subjectsOf(ctx context.Context, cluster *target.Cluster, health readiness.H
 	if err != nil || len(asked) == 0 {
 		return nil, err
 	}
-	parsed, err := rendering.ParseManifest(release.Manifest)
+	parsed, err := engine.ParseManifest(release.Manifest)
 	subjects := subjectsFor(asked)
-	for _, object := range slices.DeleteFunc(rendering.Flat(parsed), func(o *unstructured.Unstructured) bool { return !readiness.GoesByItself(o) }) {
+	for _, object := range slices.DeleteFunc(engine.Flat(parsed), func(o *unstructured.Unstructured) bool { return !readiness.GoesByItself(o) }) {
 		for i := range subjects {
 			ref := subjects[i].Resource
 			subjects[i].GoesByItself = subjects[i].GoesByItself || ref.Kind == object.GetKind() && ref.Name == object.GetName() &&
@@ -144,7 +138,7 @@ func helmProblem(err error) error {
 		return kit.Coded(err, v1alpha1.ErrorConfigurationProblem)
 	case isDenied(err):
 		return kit.Coded(err, v1alpha1.ErrorUnauthorized)
-	case errors.Is(err, rendering.ErrNotRun):
+	case errors.Is(err, engine.ErrNotRun):
 		return kit.Again("RenderChart", "RenderProcessEnded", "%w", err)
 	}
 	return err
@@ -152,7 +146,7 @@ func helmProblem(err error) error {
 
 // permanent are the errors that the same chart and values can only repeat.
 var permanent = []error{
-	rendering.ErrSchema, rendering.ErrChart, rendering.ErrRender, rendering.ErrPostRender, rendering.ErrUnaffordable, engine.ErrUnserved,
+	engine.ErrSchema, engine.ErrChart, engine.ErrRender, engine.ErrPostRender, engine.ErrUnaffordable, engine.ErrUnserved,
 }
 
 func isPermanent(err error) bool {
@@ -186,9 +180,9 @@ func isDenied(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `User "`) && strings.Contains(err.Error(), `" cannot `)
 }
 
-// announceRelease prepares the event about the revision that the job with these labels has made. There is none where an earlier job made it.
-func (j *job) announceRelease(labels map[string]string) {
-	if !sameJob(j.release, labels) {
+// announceRelease prepares the event about the revision that the job has made. There is none where an earlier job made it.
+func (j *job) announceRelease() {
+	if !sameJob(j.release, j.labels) {
 		return
 	}
 	action, reason := helmv1alpha1.ActionUpgrade, reasonUpgraded

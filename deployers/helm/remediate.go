@@ -34,17 +34,17 @@ type failedAttempt struct {
 }
 
 // failedAttempt returns the newest revision of a release if it is one of the job that is to be remedied, else nil.
-func (r *releaser) failedAttempt(last *engine.Release) *failedAttempt {
-	if last == nil || !sameJob(last, r.labels) || last.RolledBack {
+func (j *job) failedAttempt(last *engine.Release) *failedAttempt {
+	if last == nil || !sameJob(last, j.labels) || last.RolledBack {
 		return nil
 	}
 	failed := &failedAttempt{revision: last}
 	failed.action, failed.number = attemptIn(last)
-	failed.remediation = remediationOf(r.item, r.config, failed.action)
+	failed.remediation = j.remediationOf(failed.action)
 	switch {
 	case failed.remediation == nil:
 		return nil
-	case last.Status == engine.StatusFailed, last.Status == engine.StatusDeployed && hasFailedTests(r.config, last) && !ignoresTests(r.config, failed.remediation):
+	case last.Status == engine.StatusFailed, last.Status == engine.StatusDeployed && hasFailedTests(j.config, last) && !ignoresTests(j.config, failed.remediation):
 		return failed
 	}
 	return nil
@@ -82,41 +82,41 @@ func isRemedy(revision *engine.Release, labels map[string]string) bool {
 // remedy undoes the newest revision if the job failed with it, as the settings say, and reports whether it has changed the release. What it
 // finds there and in the status tells it what an earlier process did not finish. The failure is counted before anything is undone. The error says
 // that the job is at its end, or that the remedy is to be tried again.
-func (r *releaser) remedy(ctx context.Context, history []*engine.Release) (bool, error) {
+func (j *job) remedy(ctx context.Context, history []*engine.Release) (bool, error) {
 	if len(history) == 0 {
-		if r.record.attempts().LastAttemptedReleaseAction != "" {
-			r.noteUninstalled()
+		if j.attempts().LastAttemptedReleaseAction != "" {
+			j.noteUninstalled()
 		}
 		return false, nil
 	}
 	last := history[len(history)-1]
-	if isRemedy(last, r.labels) {
-		return false, r.noteRemedy(last)
+	if isRemedy(last, j.labels) {
+		return false, j.noteRemedy(last)
 	}
-	failed := r.failedAttempt(last)
+	failed := j.failedAttempt(last)
 	if failed == nil {
 		return false, nil
 	}
-	if err := r.count(ctx, failed); err != nil {
+	if err := j.count(ctx, failed); err != nil {
 		return false, err
 	}
 	isLast := failed.remediation.IsExhausted(failed.number)
 	if isLast && !failed.isForLast() {
-		return false, r.exhausted("")
+		return false, j.exhausted("")
 	}
-	done, err := r.undo(ctx, history, failed)
+	done, err := j.undo(ctx, history, failed)
 	if err != nil {
 		return true, err
 	}
 	if isLast {
-		return true, r.exhausted(done)
+		return true, j.exhausted(done)
 	}
 	return done != "", nil
 }
 
 // count puts a failure on record, once.
-func (r *releaser) count(ctx context.Context, failed *failedAttempt) error {
-	counters := r.record.attempts()
+func (j *job) count(ctx context.Context, failed *failedAttempt) error {
+	counters := j.attempts()
 	if counters.Failures(failed.action) >= failed.number {
 		return nil
 	}
@@ -127,10 +127,10 @@ func (r *releaser) count(ctx context.Context, failed *failedAttempt) error {
 	}
 	counters.LastAttemptedReleaseAction, counters.LastAttemptedRevision = failed.action, failed.revision.ChartVersion
 	counters.LastFailure = ""
-	if r.attempt.failure != nil {
-		counters.LastFailure = beginning.Of(r.attempt.failure.Error(), maxFailure)
+	if j.attempt.failure != nil {
+		counters.LastFailure = beginning.Of(j.attempt.failure.Error(), maxFailure)
 	}
-	return r.record.recordAhead(ctx)
+	return j.recordAhead(ctx)
 }
 
 // forgive takes the failures off the record when the job has reached what it wants.
@@ -139,67 +139,67 @@ func forgive(status *helmv1alpha1.ProviderStatus) {
 }
 
 // cause is the last failure of the job.
-func (r *releaser) cause() error {
+func (j *job) cause() error {
 	switch {
-	case r.attempt.failure != nil:
-		return r.attempt.failure
-	case r.record.attempts().LastFailure != "":
-		return errors.New(r.record.attempts().LastFailure)
+	case j.attempt.failure != nil:
+		return j.attempt.failure
+	case j.attempts().LastFailure != "":
+		return errors.New(j.attempts().LastFailure)
 	}
 	return errFailedBefore
 }
 
 // exhausted is the error that ends a job with its last failure; done is how that was undone, empty when it was not.
-func (r *releaser) exhausted(done string) error {
-	counters := r.record.attempts()
+func (j *job) exhausted(done string) error {
+	counters := j.attempts()
 	action := counters.LastAttemptedReleaseAction
 	if done != "" {
 		done = ", " + done
 	}
 	return kit.Stall("DeployRelease", "RetriesExhausted", "helm release %s/%s: given up after %d failed attempts to %s%s; correct chart or values, or "+
-		"allow more retries in helmDeploymentConfig.%s.remediation: %w", r.config.Namespace, r.config.Name, counters.Failures(action), action, done,
-		action, r.cause())
+		"allow more retries in helmDeploymentConfig.%s.remediation: %w", j.config.Namespace, j.config.Name, counters.Failures(action), action, done,
+		action, j.cause())
 }
 
 // undoFailed is the error that ends a job whose failure could not be undone.
-func (r *releaser) undoFailed(err error) error {
+func (j *job) undoFailed(err error) error {
 	return kit.Stall("DeployRelease", "RemediationFailed", "helm release %s/%s: the last failure cannot be undone: %w; what had failed: %w",
-		r.config.Namespace, r.config.Name, err, r.cause())
+		j.config.Namespace, j.config.Name, err, j.cause())
 }
 
 // begun returns the labels of the revision that an action is to make; the error says that the job may not try again.
-func (r *releaser) begun(action string) (map[string]string, error) {
-	counters := r.record.attempts()
+func (j *job) begun(action string) (map[string]string, error) {
+	counters := j.attempts()
 	if last := counters.LastAttemptedReleaseAction; last != "" {
-		if remediation := remediationOf(r.item, r.config, last); remediation != nil && remediation.IsExhausted(counters.Failures(last)) {
-			return nil, r.exhausted(r.undone)
+		if remediation := j.remediationOf(last); remediation != nil && remediation.IsExhausted(counters.Failures(last)) {
+			return nil, j.exhausted(j.undone)
 		}
 	}
-	labels := maps.Clone(r.labels)
+	labels := maps.Clone(j.labels)
 	labels[attemptLabel] = fmt.Sprintf("%s-%d", action, counters.Failures(action)+1)
 	return labels, nil
 }
 
 // undo goes back to the last good revision, or uninstalls the release. It returns what it has done, empty when there is nothing to go back to.
-func (r *releaser) undo(ctx context.Context, history []*engine.Release, failed *failedAttempt) (string, error) {
+func (j *job) undo(ctx context.Context, history []*engine.Release, failed *failedAttempt) (string, error) {
 	var done string
 	var err error
 	if failed.action == helmv1alpha1.ActionInstall || failed.remediation.Strategy == helmv1alpha1.RemediationUninstall {
-		done, err = r.uninstallFailed(ctx)
+		done, err = j.uninstallFailed(ctx)
 	} else {
-		done, err = r.rollBack(ctx, r.lastGood(history, failed))
+		done, err = j.rollBack(ctx, j.lastGood(history, failed))
 	}
 	if err == nil || ctx.Err() != nil || kit.IsTransient(err) {
 		return done, err
 	}
-	return done, r.undoFailed(err)
+	return done, j.undoFailed(err)
 }
 
 // lastGood returns the newest revision before a failure that ended well, nil when there is none. It is no matter who made it.
-func (r *releaser) lastGood(history []*engine.Release, failed *failedAttempt) *engine.Release {
+func (j *job) lastGood(history []*engine.Release, failed *failedAttempt) *engine.Release {
 	for _, revision := range slices.Backward(history) {
 		isOver := revision.Status == engine.StatusDeployed || revision.Status == engine.StatusSuperseded
-		isTested := !hasFailedTests(r.config, revision) || ignoresTests(r.config, failed.remediation)
+		isTested := !hasFailedTests(j.config, revision) || ignoresTests(j.config, failed.remediation)
 		if revision.Revision < failed.revision.Revision && isOver && isTested && !revision.Faulty {
 			return revision
 		}
@@ -207,79 +207,79 @@ func (r *releaser) lastGood(history []*engine.Release, failed *failedAttempt) *e
 	return nil
 }
 
-func (r *releaser) rollBack(ctx context.Context, good *engine.Release) (string, error) {
+func (j *job) rollBack(ctx context.Context, good *engine.Release) (string, error) {
 	if good == nil {
 		return "", nil
 	}
-	own := itemLabels(r.item.DeployItem)
-	own[jobLabel] = remedyOf(r.labels)
-	request, _, err := r.request(rollbackSettings, own)
+	own := itemLabels(j.item.DeployItem)
+	own[jobLabel] = remedyOf(j.labels)
+	request, _, err := j.request("rollback", own)
 	if err != nil {
 		return "", err
 	}
-	made, err := r.engine.Rollback(ctx, request, good.Revision)
+	made, err := j.engine.Rollback(ctx, request, good.Revision)
 	if err != nil {
 		return "", err
 	}
-	if err := r.noteRemedy(made); err != nil {
+	if err := j.noteRemedy(made); err != nil {
 		return "", err
 	}
-	return r.undone, nil
+	return j.undone, nil
 }
 
 // noteRemedy makes the status say what is deployed after a rollback. The error ends the job: the rollback failed.
-func (r *releaser) noteRemedy(made *engine.Release) error {
+func (j *job) noteRemedy(made *engine.Release) error {
 	switch {
 	case made.Status == engine.StatusFailed:
-		return r.undoFailed(errFailedBefore)
+		return j.undoFailed(errFailedBefore)
 	case made.Status != engine.StatusDeployed:
 		return nil
 	}
-	before := r.record.status.Release
-	r.record.status.Release = &helmv1alpha1.ReleaseStatus{
+	before := j.status.Release
+	j.status.Release = &helmv1alpha1.ReleaseStatus{
 		Name: made.Name, Namespace: made.Namespace, Revision: made.Revision, ChartName: made.ChartName, ChartVersion: made.ChartVersion,
 	}
 	if before != nil && before.ChartName == made.ChartName && before.ChartVersion == made.ChartVersion {
-		r.record.status.Release.ChartDigest, r.record.status.Release.Source = before.ChartDigest, before.Source
+		j.status.Release.ChartDigest, j.status.Release.Source = before.ChartDigest, before.Source
 	}
-	r.undone = fmt.Sprintf("rolled back as revision %d", made.Revision)
+	j.undone = fmt.Sprintf("rolled back as revision %d", made.Revision)
 	var err error
-	r.record.workloads, err = workloadsOf(made)
+	j.workloads, err = workloadsOf(made)
 	return err
 }
 
 // noteUninstalled makes the status say that nothing is deployed after an uninstall.
-func (r *releaser) noteUninstalled() {
-	r.record.status.Release, r.record.workloads, r.record.revisions = nil, nil, nil
-	r.undone = "uninstalled"
+func (j *job) noteUninstalled() {
+	j.status.Release, j.workloads, j.revisions = nil, nil, nil
+	j.undone = "uninstalled"
 }
 
 // uninstallFailed uninstalls the release and waits until its objects are gone, because the next attempt makes them anew.
-func (r *releaser) uninstallFailed(ctx context.Context) (string, error) {
-	flags := r.uninstaller.flags()
+func (j *job) uninstallFailed(ctx context.Context) (string, error) {
+	flags := j.flags()
 	flags.Wait, flags.UntilGone = true, false
-	progress, err := r.uninstaller.uninstall(ctx, r.item.Target, releaseOf(r.config), flags)
-	if err := leavingProblem(releaseOf(r.config), progress, err); err != nil {
+	progress, err := j.uninstall(ctx, j.item.Target, releaseOf(j.config), flags)
+	if err := leavingProblem(releaseOf(j.config), progress, err); err != nil {
 		return "", err
 	}
-	r.noteUninstalled()
-	return r.undone, nil
+	j.noteUninstalled()
+	return j.undone, nil
 }
 
 // finishUninstall ends an uninstall that was interrupted. One that undid a failure is not tried again and again.
-func (r *releaser) finishUninstall(ctx context.Context, last *engine.Release) error {
-	flags := r.uninstaller.flags()
+func (j *job) finishUninstall(ctx context.Context, last *engine.Release) error {
+	flags := j.flags()
 	if last.Leaving {
-		progress, err := r.uninstaller.uninstall(ctx, r.item.Target, releaseOf(r.config), flags)
-		return leavingProblem(releaseOf(r.config), progress, err)
+		progress, err := j.uninstall(ctx, j.item.Target, releaseOf(j.config), flags)
+		return leavingProblem(releaseOf(j.config), progress, err)
 	}
-	isRemedy := r.record.attempts().LastAttemptedReleaseAction != ""
+	isRemedy := j.attempts().LastAttemptedReleaseAction != ""
 	flags.Wait, flags.UntilGone = flags.UntilGone || isRemedy, false
-	_, err := r.engine.Uninstall(ctx, r.item.Target, r.config.Namespace, r.config.Name, flags)
+	_, err := j.engine.Uninstall(ctx, j.item.Target, j.config.Namespace, j.config.Name, flags)
 	if err == nil || !isRemedy || ctx.Err() != nil || kit.IsTransient(err) {
 		return err
 	}
-	return r.undoFailed(err)
+	return j.undoFailed(err)
 }
 
 // leavingProblem is the error for a call that cannot go on before the objects of an uninstalled release are gone.

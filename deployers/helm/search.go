@@ -44,12 +44,12 @@ func (j *job) find(ctx context.Context) (refusal, err error) {
 	if err != nil && (j.config.IsHelmDeployment() || !apierrors.IsForbidden(err)) {
 		return nil, helmProblem(err)
 	}
-	inventory := j.record.status.Inventory
+	inventory := j.status.Inventory
 	inventory.Releases = sites.WithReleases(inventory.Releases, found...)
-	objects, refusal, err := sites.Search(ctx, j.record.session(), namespaces...)
+	objects, refusal, err := sites.Search(ctx, j.session(), namespaces...)
 	if err != nil {
 		return nil, fmt.Errorf("cannot look for objects of an earlier job: %w", err)
 	}
-	j.record.known.Recorded = resources.Union(j.record.known.Recorded, objects)
+	j.known.Recorded = resources.Union(j.known.Recorded, objects)
 	return refusal, nil
 }

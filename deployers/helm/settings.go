@@ -7,88 +7,25 @@ import (
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 )
 
-// settingsOf picks one of the maps of HelmDeploymentConfiguration.
-type settingsOf func(*helmv1alpha1.HelmDeploymentConfiguration) (field string, values map[string]v1alpha1.AnyJSON)
-
-func installSettings(c *helmv1alpha1.HelmDeploymentConfiguration) (string, map[string]v1alpha1.AnyJSON) {
-	return "helmDeploymentConfig.install", c.Install
-}
-
-func upgradeSettings(c *helmv1alpha1.HelmDeploymentConfiguration) (string, map[string]v1alpha1.AnyJSON) {
-	return "helmDeploymentConfig.upgrade", c.Upgrade
-}
-
-func uninstallSettings(c *helmv1alpha1.HelmDeploymentConfiguration) (string, map[string]v1alpha1.AnyJSON) {
-	return "helmDeploymentConfig.uninstall", c.Uninstall
-}
-
-func rollbackSettings(c *helmv1alpha1.HelmDeploymentConfiguration) (string, map[string]v1alpha1.AnyJSON) {
-	return "helmDeploymentConfig.rollback", c.Rollback
-}
-
-// settingsIn decodes the settings of an operation of an item.
-func settingsIn(item *contract.Item, c *helmv1alpha1.ProviderConfiguration, of settingsOf) (helmv1alpha1.ReleaseSettings, error) {
-	if c.HelmDeploymentConfig == nil {
+// settings decodes the settings of an operation: install, upgrade, uninstall or rollback.
+func (j *job) settings(operation string) (helmv1alpha1.ReleaseSettings, error) {
+	all := j.config.HelmDeploymentConfig
+	if all == nil {
 		return helmv1alpha1.ReleaseSettings{}, nil
 	}
-	field, values := of(c.HelmDeploymentConfig)
-	settings, err := config.DecodeSettings(field, values)
+	values := map[string]map[string]v1alpha1.AnyJSON{
+		helmv1alpha1.ActionInstall: all.Install, helmv1alpha1.ActionUpgrade: all.Upgrade, "uninstall": all.Uninstall, "rollback": all.Rollback,
+	}[operation]
+	settings, err := config.DecodeSettings("helmDeploymentConfig."+operation, values)
 	if err != nil {
-		return settings, misconfigured(item, err)
+		return settings, misconfigured(j.item, err)
 	}
 	if _, isSet := values["wait"]; settings.Remediation != nil && !isSet {
 		settings.Wait = true // else it would not notice what fails
 	}
 	return settings, nil
-}
-
-func flagsOf(settings helmv1alpha1.ReleaseSettings) engine.Flags {
-	flags := engine.Flags{
-		Atomic: settings.Atomic, Force: settings.Force, SkipSchemaValidation: settings.SkipSchemaValidation,
-		TakeOwnership: settings.TakeOwnership, Wait: settings.Wait, WaitForJobs: settings.WaitForJobs,
-		DisableHooks: settings.DisableHooks, CleanupOnFail: settings.CleanupOnFail, KeepHistory: settings.KeepHistory,
-		DeletionPropagation: settings.DeletionPropagation, CRDs: engine.CRDPolicy(settings.CRDs),
-		CheckFields: settings.DisableOpenAPIValidation != nil && !*settings.DisableOpenAPIValidation,
-		Recreate:    settings.Recreate, Reserve: settings.Remediation != nil,
-	}
-	if settings.Timeout != nil {
-		flags.Timeout = settings.Timeout.Duration
-	}
-	return flags
-}
-
-func commonMetadata(c *helmv1alpha1.ProviderConfiguration) rendering.Metadata {
-	if c.CommonMetadata == nil {
-		return rendering.Metadata{}
-	}
-	return rendering.Metadata{Labels: c.CommonMetadata.Labels, Annotations: c.CommonMetadata.Annotations}
-}
-
-// kustomizations returns the post renderers of the configuration.
-func kustomizations(c *helmv1alpha1.ProviderConfiguration) []rendering.Kustomization {
-	var all []rendering.Kustomization
-	for _, renderer := range c.PostRenderers {
-		if renderer.Kustomize != nil {
-			all = append(all, kustomizationOf(renderer.Kustomize))
-		}
-	}
-	return all
-}
-
-func kustomizationOf(kustomize *helmv1alpha1.Kustomize) rendering.Kustomization {
-	var of rendering.Kustomization
-	for _, patch := range kustomize.Patches {
-		of.Patches = append(of.Patches, rendering.Patch{Text: patch.Patch, Target: (*rendering.PatchTarget)(patch.Target)})
-	}
-	for _, image := range kustomize.Images {
-		of.Images = append(of.Images, rendering.Image(image))
-	}
-	return of
 }
 
 // appliedSettings are the settings whose change makes a new revision: the common metadata, the post renderers, and some of those of upgrades.
@@ -110,12 +47,8 @@ func appliedOf(config *helmv1alpha1.ProviderConfiguration, upgrade helmv1alpha1.
 }
 
 // remediationOf returns what the settings of an action say about its failures, nil for nothing.
-func remediationOf(item *contract.Item, c *helmv1alpha1.ProviderConfiguration, action string) *helmv1alpha1.Remediation {
-	of := settingsOf(upgradeSettings)
-	if action == helmv1alpha1.ActionInstall {
-		of = installSettings
-	}
-	settings, err := settingsIn(item, c, of)
+func (j *job) remediationOf(action string) *helmv1alpha1.Remediation {
+	settings, err := j.settings(action)
 	if err != nil {
 		return nil // what begins the action says so
 	}

@@ -36,13 +36,9 @@ var templateSteps = []step{
 // renderObjects renders the chart, definitions first. As with a release, the definitions of its crds directory and what says so by
 // helm.sh/resource-policy are never deleted; all other objects have policy manage.
 func (j *job) renderObjects(ctx context.Context) (resources.Progress, error) {
-	rendering, err := j.engine.Render(ctx, engine.Request{
-		Owner:   j.item.DeployItem.Namespace,
-		Cluster: j.item.Target, Namespace: j.config.Namespace, Name: j.config.Name, Chart: j.chart, Values: j.values, Secrets: j.secrets,
-		Metadata: commonMetadata(j.config), Kustomizations: kustomizations(j.config),
-		// Without a release Helm never validated the values; charts in use may depend on that.
-		Flags: engine.Flags{SkipSchemaValidation: true},
-	})
+	request := j.rendering()
+	request.SkipSchemaValidation = true // without a release Helm never validated the values; charts in use may depend on that
+	rendering, err := j.engine.Render(ctx, request)
 	if err != nil {
 		return resources.Progress{}, helmProblem(err)
 	}
@@ -53,6 +49,14 @@ func (j *job) renderObjects(ctx context.Context) (resources.Progress, error) {
 	objects, err := expand(rendering.Objects, managedresource.ManagePolicy)
 	j.desired = append(definitions, objects...)
 	return resources.Progress{}, err
+}
+
+// rendering is what the engine needs to render the chart.
+func (j *job) rendering() engine.Request {
+	return engine.Request{
+		Owner: j.item.DeployItem.Namespace, Cluster: j.item.Target, Namespace: j.config.Namespace, Name: j.config.Name,
+		Chart: j.chart, Values: j.values, Secrets: j.secrets, Metadata: j.config.CommonMetadata, PostRenderers: j.config.PostRenderers,
+	}
 }
 
 // expand returns what is desired of rendered objects; Lists stand for their items.
@@ -83,35 +87,35 @@ func (j *job) applyObjects(ctx context.Context) (resources.Progress, error) {
 			return resources.Progress{}, helmProblem(err)
 		}
 	}
-	last := j.record.status.ObjectsDigest
+	last := j.status.ObjectsDigest
 	j.noteObjects()
-	if j.record.status.ObjectsDigest != last {
+	if j.status.ObjectsDigest != last {
 		j.announceObjects()
 	}
-	j.record.session().WarnOfDeletion(j.desired, j.record.known.Recorded, "its chart renders none with these values")
+	j.session().WarnOfDeletion(j.desired, j.known.Recorded, "its chart renders none with these values")
 	var err error
-	j.applied, err = apply.Objects(ctx, j.record.session(), j.desired, apply.Options{
+	j.applied, err = apply.Objects(ctx, j.session(), j.desired, apply.Options{
 		Strategy: j.config.UpdateStrategy, OnConflict: j.config.OnConflict, OnImmutable: j.config.OnImmutable,
-		DefaultNamespace: j.config.Namespace, Memory: j.memory, Known: j.record.known.Recorded,
+		DefaultNamespace: j.config.Namespace, Memory: j.memory, Known: j.known.Recorded,
 	})
-	j.record.known.Recorded = resources.Union(j.applied.Managed, j.record.known.Recorded)
-	j.record.known.Attempt(j.applied.Refused)
+	j.known.Recorded = resources.Union(j.applied.Managed, j.known.Recorded)
+	j.known.Attempt(j.applied.Refused)
 	return j.applied.Progress, refusal(err)
 }
 
 // deleteOrphans removes the objects that earlier jobs applied and this one did not.
 func (j *job) deleteOrphans(ctx context.Context) (resources.Progress, error) {
-	found, err := sites.Confirm(ctx, j.record.session(), resources.Orphans(j.record.known.Attempted, j.applied.Managed))
+	found, err := sites.Confirm(ctx, j.session(), resources.Orphans(j.known.Attempted, j.applied.Managed))
 	if err != nil {
 		return resources.Progress{}, err
 	}
-	j.record.known.Recorded = resources.Union(j.record.known.Recorded, found)
-	orphans := resources.Orphans(j.record.known.Recorded, j.applied.Managed)
-	progress, err := removal.Delete(ctx, j.record.session(), orphans, j.config.DeletionGroupsDuringUpdate)
+	j.known.Recorded = resources.Union(j.known.Recorded, found)
+	orphans := resources.Orphans(j.known.Recorded, j.applied.Managed)
+	progress, err := removal.Delete(ctx, j.session(), orphans, j.config.DeletionGroupsDuringUpdate)
 	if err != nil || !progress.Done() {
 		return progress, err
 	}
-	j.record.known.Recorded, j.record.known.Planned = j.applied.Managed, nil
+	j.known.Recorded, j.known.Planned = j.applied.Managed, nil
 	j.attempt.unready = j.applied.Subjects
 	return resources.Progress{}, nil
 }

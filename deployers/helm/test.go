@@ -31,15 +31,7 @@ func testsIn(c *helmv1alpha1.ProviderConfiguration, revision *engine.Release) []
 	if !isTested(c) {
 		return nil
 	}
-	return engine.Selected(revision.Tests, testFilters(c))
-}
-
-func testFilters(c *helmv1alpha1.ProviderConfiguration) []engine.TestFilter {
-	var filters []engine.TestFilter
-	for _, filter := range c.Test.Filters {
-		filters = append(filters, engine.TestFilter(filter))
-	}
-	return filters
+	return engine.Selected(revision.Tests, c.Test.Filters)
 }
 
 // hasFailedTests reports whether tests of a revision have failed that fail the job.
@@ -61,15 +53,15 @@ func failedOf(tests []engine.TestRun) []string {
 // planTests finds out whether tests of the revision that the job has reached are to run. Those that have passed are not repeated.
 func (j *job) planTests() {
 	tests := testsIn(j.config, j.release)
-	if j.record.status.Tests != nil && (!isTested(j.config) || j.record.status.Tests.Revision != j.release.Revision) {
-		j.record.status.Tests = nil
+	if j.status.Tests != nil && (!isTested(j.config) || j.status.Tests.Revision != j.release.Revision) {
+		j.status.Tests = nil
 	}
 	j.attempt.testing = nil
 	if slices.ContainsFunc(tests, func(t engine.TestRun) bool { return t.Phase != engine.TestSucceeded }) {
 		j.attempt.testing = j.release
 		return
 	}
-	forgive(j.record.status)
+	forgive(j.status)
 }
 
 // runTests runs the tests of the chart. What is recorded of an earlier run that failed is not repeated: only a new revision is tested again.
@@ -110,15 +102,9 @@ func (j *job) test(ctx context.Context) (*engine.Release, error) {
 			return nil, err
 		}
 	}
-	request := engine.Request{
-		Owner:   j.item.DeployItem.Namespace,
-		Cluster: j.item.Target, Namespace: j.config.Namespace, Name: j.config.Name, Values: j.values, Secrets: j.secrets,
-		Flags: engine.Flags{Reserve: true},
-	}
-	if timeout := j.config.Test.Timeout; timeout != nil {
-		request.Timeout = timeout.Duration
-	}
-	tested, failure := j.engine.Test(ctx, request, testFilters(j.config))
+	request := j.rendering()
+	request.Reserve, request.Timeout = true, j.config.Test.Timeout
+	tested, failure := j.engine.Test(ctx, request, j.config.Test.Filters)
 	if failure == nil || ctx.Err() != nil {
 		return tested, failure
 	}
@@ -135,7 +121,7 @@ func (j *job) reject(tested *engine.Release, failed []string, failure error) err
 	j.attempt.failure = fmt.Errorf("test %s of revision %d of helm release %s/%s failed; status.providerStatus.tests says what its Pod wrote: %w",
 		strings.Join(failed, ", "), tested.Revision, tested.Namespace, tested.Name, failure)
 	action, _ := attemptIn(tested)
-	if remediation := remediationOf(j.item, j.config, action); remediation != nil && !ignoresTests(j.config, remediation) {
+	if remediation := j.remediationOf(action); remediation != nil && !ignoresTests(j.config, remediation) {
 		j.rejected, j.attempt.reached = j.attempt.reached, nil
 		return kit.Again("TestRelease", "TestFailed", "%w", j.attempt.failure)
 	}
@@ -155,7 +141,7 @@ func testStatusOf(tested *engine.Release, tests []engine.TestRun, logs map[strin
 	status := &helmv1alpha1.TestStatus{Revision: tested.Revision}
 	for _, test := range tests[:min(len(tests), maxTests)] {
 		hook := helmv1alpha1.TestHookStatus{
-			Name: test.Name, Phase: string(test.Phase), LastStarted: timeOf(test.Started), LastCompleted: timeOf(test.Completed), Log: logs[test.Name],
+			Name: test.Name, Phase: test.Phase, LastStarted: timeOf(test.Started), LastCompleted: timeOf(test.Completed), Log: logs[test.Name],
 		}
 		if hook.Log == "" && test.Phase == engine.TestFailed {
 			hook.Log = logIn(before, test.Name)

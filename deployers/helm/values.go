@@ -6,17 +6,15 @@ package helm
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 )
@@ -27,10 +25,7 @@ func (j *job) readValues(ctx context.Context) (resources.Progress, error) {
 	if err != nil {
 		return resources.Progress{}, misconfigured(j.item, fmt.Errorf("spec.config.%w", err))
 	}
-	sources, secret, err := valuesSources(ctx, j.options.Live, j.item.DeployItem.Namespace, j.config.ValuesFrom)
-	if tooMuch, ok := errors.AsType[valuesTooLarge](err); ok {
-		return resources.Progress{}, misconfigured(j.item, fmt.Errorf("spec.config.%w", tooMuch))
-	}
+	sources, err := valuesSources(ctx, j.options.Live, j.item.DeployItem.Namespace, j.config.ValuesFrom)
 	if err != nil {
 		return resources.Progress{}, err
 	}
@@ -38,98 +33,64 @@ func (j *job) readValues(ctx context.Context) (resources.Progress, error) {
 		return resources.Progress{}, misconfigured(j.item, fmt.Errorf("spec.config.%w", err))
 	}
 	j.secrets = nil
-	for _, source := range secret {
-		// A source that is merged among others can be read alone.
-		if alone, err := engine.MergeValues([]engine.ValuesSource{source}, nil); err == nil {
-			j.secrets = append(j.secrets, secrecy.Texts(alone)...)
+	for i, source := range sources {
+		if j.config.ValuesFrom[i].Kind != helmv1alpha1.SecretValues {
+			continue
 		}
-		j.secrets = append(j.secrets, secrecy.Texts(string(source.Content))...)
+		// A source that is merged among others can be read alone.
+		if alone, err := engine.MergeValues(sources[i:i+1], nil); err == nil {
+			j.secrets = append(j.secrets, engine.TextsOf(alone)...)
+		}
+		j.secrets = append(j.secrets, engine.TextsOf(string(source.Content))...)
 	}
 	return resources.Progress{}, nil
 }
 
-// valuesTooLarge is an error about objects that have more together than values may, whichever of their keys are named.
-type valuesTooLarge struct{ error }
-
-// valuesSources reads what valuesFrom refers to, each object once and none beyond the limit. secret are those of the sources that came from Secrets.
-func valuesSources(
-	ctx context.Context, live client.Reader, namespace string, refs []helmv1alpha1.ValuesReference,
-) (sources, secret []engine.ValuesSource, err error) {
-	type object struct{ kind, name string }
-	read, size := map[object]map[string][]byte{}, 0
+// valuesSources reads what valuesFrom refers to, each object once. What is optional and not there is an empty file.
+func valuesSources(ctx context.Context, live client.Reader, namespace string, refs []helmv1alpha1.ValuesReference) ([]engine.ValuesSource, error) {
+	sources := make([]engine.ValuesSource, len(refs))
+	read := map[[2]string]map[string][]byte{}
 	for i, ref := range refs {
-		of, key := object{ref.Kind, ref.Name}, cmp.Or(ref.ValuesKey, helmv1alpha1.DefaultValuesKey)
-		data, isRead := read[of]
+		data, isRead := read[[2]string{ref.Kind, ref.Name}]
 		if !isRead {
-			var more int
-			if data, more, err = valuesIn(ctx, live, namespace, ref, keysOf(refs, ref)); err != nil {
-				return nil, nil, err
+			var err error
+			if data, err = valuesIn(ctx, live, namespace, ref); err != nil {
+				return nil, err
 			}
-			if err := engine.AffordValues(size + more); err != nil {
-				return nil, nil, valuesTooLarge{fmt.Errorf("valuesFrom[%d]: %s %s/%s: %w", i, ref.Kind, namespace, ref.Name, err)}
-			}
-			read[of], size = data, size+more
+			read[[2]string{ref.Kind, ref.Name}] = data
 		}
+		key := cmp.Or(ref.ValuesKey, helmv1alpha1.DefaultValuesKey)
 		content, found := data[key]
 		at := fmt.Sprintf("valuesFrom[%d]: key %s of %s %s/%s", i, key, ref.Kind, namespace, ref.Name)
 		switch {
-		case !found && ref.Optional:
-			continue
-		case !found:
+		case found:
+			sources[i] = engine.ValuesSource{Name: at, Content: content, Path: ref.TargetPath}
+		case !ref.Optional:
 			// Nothing tells a deployer, which may not watch Secrets, that the object has come.
-			return nil, nil, kit.Again("ReadValues", "ValuesNotFound", "%s does not exist; create it, or make the reference optional", at)
-		}
-		source := engine.ValuesSource{Name: at, Content: content, Path: ref.TargetPath}
-		sources = append(sources, source)
-		if ref.Kind == helmv1alpha1.SecretValues {
-			secret = append(secret, source)
+			return nil, kit.Again("ReadValues", "ValuesNotFound", "%s does not exist; create it, or make the reference optional", at)
 		}
 	}
-	return sources, secret, nil
+	return sources, nil
 }
 
-// keysOf returns the keys that references name in the object of one of them.
-func keysOf(refs []helmv1alpha1.ValuesReference, of helmv1alpha1.ValuesReference) map[string]bool {
-	keys := map[string]bool{}
-	for _, ref := range refs {
-		if ref.Kind == of.Kind && ref.Name == of.Name {
-			keys[cmp.Or(ref.ValuesKey, helmv1alpha1.DefaultValuesKey)] = true
-		}
-	}
-	return keys
-}
-
-// valuesIn returns the content of some keys of an object of the item's namespace, nothing when there is no such object, and the size of all its keys.
-func valuesIn(
-	ctx context.Context, live client.Reader, namespace string, ref helmv1alpha1.ValuesReference, keys map[string]bool,
-) (data map[string][]byte, size int, err error) {
+// valuesIn returns the content of an object of the item's namespace, nothing when there is no such object.
+func valuesIn(ctx context.Context, live client.Reader, namespace string, ref helmv1alpha1.ValuesReference) (map[string][]byte, error) {
 	if live == nil {
-		return nil, 0, kit.Stall("ReadValues", "NotSupported", "valuesFrom: this deployer reads no Secrets and ConfigMaps; use values")
+		return nil, kit.Stall("ReadValues", "NotSupported", "valuesFrom: this deployer reads no Secrets and ConfigMaps; use values")
 	}
-	key := client.ObjectKey{Namespace: namespace, Name: ref.Name}
-	data = map[string][]byte{}
-	if ref.Kind == helmv1alpha1.SecretValues {
-		secret := &corev1.Secret{}
-		err = live.Get(ctx, key, secret)
-		size = keep(data, keys, secret.Data)
-	} else {
-		configMap := &corev1.ConfigMap{}
-		err = live.Get(ctx, key, configMap)
-		size = keep(data, keys, configMap.Data) + keep(data, keys, configMap.BinaryData)
+	key, secret, configMap := client.ObjectKey{Namespace: namespace, Name: ref.Name}, &corev1.Secret{}, &corev1.ConfigMap{}
+	object := client.Object(secret)
+	if ref.Kind != helmv1alpha1.SecretValues {
+		object = configMap
 	}
-	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, 0, fmt.Errorf("valuesFrom: %s %s: %w", ref.Kind, key, err)
+	if err := live.Get(ctx, key, object); client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("valuesFrom: %s %s: %w", ref.Kind, key, err)
 	}
-	return data, size, nil
-}
-
-// keep adds the content of some keys to data, and returns the size of all.
-func keep[T string | []byte](data map[string][]byte, keys map[string]bool, found map[string]T) (size int) {
-	for key, content := range found {
-		size += len(key) + len(content)
-		if keys[key] {
-			data[key] = []byte(content)
-		}
+	data := map[string][]byte{}
+	maps.Copy(data, secret.Data)
+	maps.Copy(data, configMap.BinaryData)
+	for key, text := range configMap.Data {
+		data[key] = []byte(text)
 	}
-	return size
+	return data, nil
 }

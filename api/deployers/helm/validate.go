@@ -5,6 +5,7 @@ package helm
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -262,21 +263,12 @@ func unknownKeys(field string, values map[string]landscaper.AnyJSON, allowed []s
 // DecodeSettings reads one of the maps of HelmDeploymentConfiguration; field names it in the error about a value of a wrong type.
 func DecodeSettings(field string, values map[string]landscaper.AnyJSON) (v1alpha1.ReleaseSettings, error) {
 	var settings v1alpha1.ReleaseSettings
-	for key, into := range map[string]any{
-		"atomic": &settings.Atomic, "force": &settings.Force, "skipSchemaValidation": &settings.SkipSchemaValidation,
-		"takeOwnership": &settings.TakeOwnership, "wait": &settings.Wait, "timeout": &settings.Timeout, "retries": &settings.Retries,
-		"disableHooks": &settings.DisableHooks, "waitForJobs": &settings.WaitForJobs, "disableWaitForJobs": &settings.DisableWaitForJobs,
-		"cleanupOnFail": &settings.CleanupOnFail, "keepHistory": &settings.KeepHistory,
-		"deletionPropagation": &settings.DeletionPropagation, "crds": &settings.CRDs,
-		"disableOpenAPIValidation": &settings.DisableOpenAPIValidation, "remediation": &settings.Remediation, "recreate": &settings.Recreate,
-	} {
-		raw := values[key].RawMessage
-		if len(raw) == 0 {
-			continue
-		}
-		if err := document.Decode(raw, into); err != nil {
-			return settings, fmt.Errorf("%s.%s: %w", field, key, err)
-		}
+	raw, err := json.Marshal(values)
+	if err == nil {
+		err = document.Decode(raw, &settings)
+	}
+	if err != nil {
+		return settings, fmt.Errorf("%s.%w", field, err)
 	}
 	if settings.Retries != nil && *settings.Retries < 0 {
 		return settings, fmt.Errorf("%s.retries: is less than 0; set it to 0 or more", field)

@@ -4,8 +4,8 @@
 package helm
 
 import (
-	"cmp"
 	"fmt"
+	"regexp/syntax"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -51,7 +51,7 @@ func validatePatch(at string, patch v1alpha1.Patch) []error {
 	}
 	var content any
 	text := []byte(patch.Patch)
-	if err := cmp.Or(foreign.Afford(text), foreign.Unmarshal(text, &content)); err != nil {
+	if err := foreign.Unmarshal(text, &content); err != nil {
 		return []error{fmt.Errorf("%s.patch: %s; correct it", at, foreign.Problem(err))}
 	}
 	_, isList := content.([]any)
@@ -61,7 +61,7 @@ func validatePatch(at string, patch v1alpha1.Patch) []error {
 		}
 		return nil
 	}
-	return append(validateTarget(at+".target", patch.Target), validateSelectors(at+".target", patch.Target)...)
+	return validateTarget(at+".target", patch.Target)
 }
 
 func validateTarget(at string, target *v1alpha1.PatchTarget) []error {
@@ -73,15 +73,10 @@ func validateTarget(at string, target *v1alpha1.PatchTarget) []error {
 		{"name", target.Name},
 		{"namespace", target.Namespace},
 	} {
-		if err := foreign.CheckPattern(field.pattern); err != nil {
-			errs = append(errs, fmt.Errorf("%s.%s: %q %w", at, field.name, document.Brief(field.pattern), err))
+		if _, err := syntax.Parse(field.pattern, syntax.Perl); err != nil {
+			errs = append(errs, fmt.Errorf("%s.%s: %q is not a regular expression (RE2); correct it", at, field.name, document.Brief(field.pattern)))
 		}
 	}
-	return errs
-}
-
-func validateSelectors(at string, target *v1alpha1.PatchTarget) []error {
-	var errs []error
 	for _, field := range []struct{ name, selector string }{
 		{"labelSelector", target.LabelSelector},
 		{"annotationSelector", target.AnnotationSelector},

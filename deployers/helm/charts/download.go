@@ -25,8 +25,6 @@ const (
 	maxArchive      = 20 << 20
 	maxIndex        = 50 << 20
 	downloadTimeout = time.Minute
-	// maxValidator is the length of the longest validator that is kept, in bytes.
-	maxValidator = 1 << 10
 )
 
 // download is one HTTP GET.
@@ -100,16 +98,7 @@ func (d *downloader) ask(ctx context.Context, what download) (answer, error) {
 		return answer{}, refused(what, response)
 	}
 	body, err := readLimited(what, response)
-	return answer{body: body, validator: validatorIn(response.Header)}, err
-}
-
-// validatorIn returns the validator that a server names, an empty one where it is too long to be kept.
-func validatorIn(header http.Header) validator {
-	named := validator{header.Get("ETag"), header.Get("Last-Modified")}
-	if len(named.etag)+len(named.lastModified) > maxValidator {
-		return validator{}
-	}
-	return named
+	return answer{body: body, validator: validator{response.Header.Get("ETag"), response.Header.Get("Last-Modified")}}, err
 }
 
 func (what download) request(ctx context.Context) (*http.Request, error) {

@@ -4,7 +4,6 @@
 package charts
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -12,10 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func loadIndex(t *testing.T, raw string) *Index {
+func loadIndex(t *testing.T, raw string) index {
 	t.Helper()
-	e := newIndexes()
-	index, err := e.Load(t.Context(), "n", []byte(raw))
+	index, err := parseIndex([]byte(raw))
 	require.NoError(t, err)
 	return index
 }
@@ -39,7 +37,7 @@ func TestD10RangesOfVersions(t *testing.T) {
 		"2.x": "", "1.11.0": "", "1.3.0": "", "not a range": "",
 	} {
 		t.Run(wanted, func(t *testing.T) {
-			found := index.Find("hello", wanted)
+			found := index.find("hello", wanted)
 			if want == "" {
 				assert.Nil(t, found)
 				return
@@ -48,46 +46,13 @@ func TestD10RangesOfVersions(t *testing.T) {
 			assert.Equal(t, want, found.Version)
 		})
 	}
-	assert.Nil(t, index.Find("other", "*"))
-	assert.False(t, index.Has("other"))
+	assert.Nil(t, index.find("other", "*"))
 }
 
-func TestD10AnIndexIsParsedOnce(t *testing.T) {
-	e := newIndexes()
-	raw := []byte("entries: {a: [{version: 1.0.0, urls: [a.tgz]}]}")
-	first, err := e.Load(t.Context(), "n", raw)
-	require.NoError(t, err)
-	again, err := e.Load(t.Context(), "n", raw)
-	require.NoError(t, err)
-	assert.Same(t, first, again)
-	cached, ok := e.Cached("n", first.Digest)
-	require.True(t, ok)
-	assert.Same(t, first, cached)
-}
-
-func TestD10IndexesAreWeighedInBytes(t *testing.T) {
-	e := newIndexes()
-	var first *Index
-	for i := range 3 {
-		location := strings.Repeat("x", cacheSize/2)
-		index, err := e.Load(t.Context(), "n", fmt.Appendf(nil, "entries: {a: [{version: 1.0.%d, urls: [%s]}]}", i, location))
-		require.NoError(t, err)
-		if first == nil {
-			first = index
-		}
-		assert.Greater(t, sizeOfEntries(index.entries), int64(len(location)))
-	}
-	_, ok := e.Cached("n", first.Digest)
-	assert.False(t, ok, "the oldest gave way")
-}
-
-func TestTheLastIndexIsKeptWhateverItsSize(t *testing.T) {
-	e := newIndexes()
-	index, err := e.Load(t.Context(), "n", fmt.Appendf(nil, "entries: {a: [{version: 1.0.0, urls: [%s]}]}", strings.Repeat("x", cacheSize)))
-	require.NoError(t, err)
-	cached, ok := e.Cached("n", index.Digest)
-	assert.True(t, ok)
-	assert.Same(t, index, cached)
+func TestD10IndexesAreWeighed(t *testing.T) {
+	large := strings.Repeat("x", cacheSize)
+	assert.Greater(t, loadIndex(t, "entries: {a: [{version: 1.0.0, urls: ["+large[1:cacheSize/2]+"]}]}").size(), int64(cacheSize/2))
+	assert.Less(t, loadIndex(t, "entries: {a: [{version: 1.0.0, urls: ["+large+"]}]}").size(), int64(cacheSize), "the last one is kept whatever its size")
 }
 
 func TestIsVersion(t *testing.T) {
@@ -103,13 +68,12 @@ func FuzzLoadIndex(f *testing.F) {
 	f.Add([]byte("entries: {a: [{version: 1.0.0, urls: [a.tgz]}]}"), ">=1 <2")
 	f.Add([]byte("entries: {a: null}"), "*")
 	f.Add([]byte("&a [*a]"), "")
-	e := newIndexes()
 	f.Fuzz(func(t *testing.T, raw []byte, version string) {
-		index, err := e.Load(t.Context(), "n", raw)
+		index, err := parseIndex(raw)
 		if err != nil {
 			return
 		}
-		if entry := index.Find("a", version); entry != nil {
+		if entry := index.find("a", version); entry != nil {
 			assert.NotEmpty(t, entry.URLs)
 		}
 	})

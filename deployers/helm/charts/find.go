@@ -18,10 +18,10 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
@@ -42,10 +42,8 @@ type Finder struct {
 	downloader *downloader
 	// seen holds the downloads from Helm repositories that need not be repeated while the chart is cached.
 	seen *lru.Cache
-	// read are the indexes that were read lately.
-	read indexes
 	// indexes holds the last answers of Helm repositories to requests for their indexes.
-	indexes *lru.Cache
+	indexes *memory.Cache[asked, received]
 }
 
 // New returns a Finder whose charts are kept by an engine. What is nil in access makes the items that need it fail with a message that says so.
@@ -60,7 +58,7 @@ func New(e *engine.Engine, access components.Access) (*Finder, error) {
 	}
 	return &Finder{
 		engine: e, access: access, components: known, uncached: uncached, downloader: newDownloader(access.PublicOnly),
-		seen: lru.New(rememberedDownloads), indexes: lru.New(rememberedDownloads), read: newIndexes(),
+		seen: lru.New(rememberedDownloads), indexes: memory.NewCache[asked, received](cacheSize, nil),
 	}, nil
 }
 
@@ -92,9 +90,9 @@ func (f *Finder) load(ctx context.Context, item *contract.Item, field string, ar
 
 func badChart(field string, err error) error {
 	switch {
-	case errors.Is(err, rendering.ErrChart):
+	case errors.Is(err, engine.ErrChart):
 		return kit.Stall("GetChart", "InvalidChart", "%s: %w; publish a valid chart", field, err)
-	case errors.Is(err, rendering.ErrNotRun):
+	case errors.Is(err, engine.ErrNotRun):
 		return kit.Again("GetChart", "RenderProcessEnded", "%s: %w", field, err)
 	}
 	return err

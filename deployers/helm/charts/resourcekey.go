@@ -8,10 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-
-	yamlv3 "go.yaml.in/yaml/v3"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
@@ -37,14 +34,10 @@ type resourceKey struct {
 
 var errResourceKey = errors.New("is not a key of a resource; set it to the result of the template function getResourceKey")
 
-// parseResourceKey reads base64 of YAML without aliases, which could stand for gigabytes.
+// parseResourceKey reads base64 of YAML.
 func parseResourceKey(encoded string) (*resourceKey, error) {
 	text, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
-		return nil, errResourceKey
-	}
-	var parsed yamlv3.Node
-	if yamlv3.Unmarshal(text, &parsed) != nil || hasAlias(&parsed) {
 		return nil, errResourceKey
 	}
 	raw, err := foreign.ToJSON(text)
@@ -56,13 +49,6 @@ func parseResourceKey(encoded string) (*resourceKey, error) {
 		return nil, errResourceKey
 	}
 	return key, nil
-}
-
-func hasAlias(node *yamlv3.Node) bool {
-	if node.Kind == yamlv3.AliasNode {
-		return true
-	}
-	return slices.ContainsFunc(node.Content, hasAlias)
 }
 
 // definition is the component that the key names. One that was written into the Installation is in the key: then its local blobs are looked

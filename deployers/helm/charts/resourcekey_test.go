@@ -40,7 +40,6 @@ func TestParseResourceKeyRefuses(t *testing.T) {
 		"no name":     encoded("component: {name: a, version: b}\nresource: {flavour: small}"),
 		"wrong type":  encoded("component: {name: a, version: b}\nresource: {name: [b]}"),
 		"no digest":   encoded("digest: abc\n" + validKey),
-		"alias":       encoded("x: &x [a]\ny: [*x, *x]\n" + validKey),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parseResourceKey(text)

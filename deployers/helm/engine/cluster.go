@@ -9,65 +9,27 @@ import (
 	"io"
 	"net/http"
 	"sync"
-	"time"
 
-	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/chartutil"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
-// capabilitiesAge is how long the version of a cluster is remembered for charts that do not ask for API versions.
-const capabilitiesAge = 10 * time.Minute
-
-// clusterState is what operations over one connection share: whoever acts sees what its own requests have shown.
-type clusterState struct {
-	mu           sync.Mutex
-	capabilities *chartutil.Capabilities
-	asOf         time.Time
-}
-
-// known returns the remembered capabilities, nil when there are none or they are too old.
-func (s *clusterState) known() *chartutil.Capabilities {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.capabilities == nil || time.Since(s.asOf) > capabilitiesAge {
-		return nil
-	}
-	return s.capabilities
-}
-
-func (s *clusterState) learn(capabilities *chartutil.Capabilities) {
-	if capabilities == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	kept := *capabilities
-	kept.APIVersions = chartutil.DefaultVersionSet // what is remembered is only for charts that do not ask for them
-	s.capabilities, s.asOf = &kept, time.Now()
-}
-
 // getter hands a cluster to Helm, for one operation. Nothing is read from files or the environment.
 type getter struct {
-	ctx       context.Context
-	cluster   *target.Cluster
 	config    *rest.Config
 	mapper    meta.RESTMapper
 	namespace string
-
-	once      sync.Once
-	discovery discovery.CachedDiscoveryInterface
-	err       error
+	discover  func() (discovery.CachedDiscoveryInterface, error)
 }
 
 func newGetter(ctx context.Context, cluster *target.Cluster, namespace string) *getter {
@@ -76,22 +38,23 @@ func newGetter(ctx context.Context, cluster *target.Cluster, namespace string) *
 	config.RateLimiter = nil
 	config.WarningHandler = rest.NoWarnings{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &bound{operation: ctx, next: next} })
-	return &getter{ctx: ctx, cluster: cluster, config: config, mapper: cluster.MapperFor(ctx), namespace: namespace}
+	return &getter{
+		config: config, mapper: cluster.MapperFor(ctx), namespace: namespace,
+		discover: sync.OnceValues(func() (discovery.CachedDiscoveryInterface, error) {
+			client, err := cluster.DiscoveryFor(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return memory.NewMemCacheClient(client), nil
+		}),
+	}
 }
 
 // ToRESTConfig returns the way to the cluster.
 func (g *getter) ToRESTConfig() (*rest.Config, error) { return rest.CopyConfig(g.config), nil }
 
 // ToDiscoveryClient returns what asks for the kinds of the cluster.
-func (g *getter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
-	g.once.Do(func() {
-		var client discovery.DiscoveryInterface
-		if client, g.err = g.cluster.DiscoveryFor(g.ctx); g.err == nil {
-			g.discovery = memory.NewMemCacheClient(client)
-		}
-	})
-	return g.discovery, g.err
-}
+func (g *getter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) { return g.discover() }
 
 // ToRESTMapper returns the mapper that all operations on the cluster share.
 func (g *getter) ToRESTMapper() (meta.RESTMapper, error) { return g.mapper, nil }
@@ -100,56 +63,6 @@ func (g *getter) ToRESTMapper() (meta.RESTMapper, error) { return g.mapper, nil 
 func (g *getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 	overrides := &clientcmd.ConfigOverrides{Context: clientcmdapi.Context{Namespace: g.namespace}}
 	return clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), overrides)
-}
-
-// operation is one use of Helm.
-type operation struct {
-	*action.Configuration
-	state    *clusterState
-	journal  *secrecy.Journal
-	children *rendering.Pool
-	// pods is what the Pods of a hook that failed wrote last.
-	pods *podLog
-}
-
-// begin prepares Helm for a cluster and a namespace. Once ctx has ended, the operation cannot reach the cluster any more.
-func (e *Engine) begin(ctx context.Context, cluster *target.Cluster, namespace string) (*operation, error) {
-	op := &operation{Configuration: &action.Configuration{}, journal: &secrecy.Journal{}, state: e.stateOf(cluster), children: e.children}
-	op.pods = &podLog{journal: op.journal}
-	g := newGetter(ctx, cluster, namespace)
-	if err := op.Init(g, namespace, e.options.Driver, op.journal.Log); err != nil {
-		return nil, fmt.Errorf("helm storage driver %q: %w", e.options.Driver, err)
-	}
-	checked, err := records.NewChecked(op.Releases.Driver, g.config, namespace, e.options.Driver == DriverConfigMap)
-	if err != nil {
-		return nil, err
-	}
-	op.Releases.Driver = records.Numbered{Driver: checked}
-	return op, nil
-}
-
-// useCapabilities saves the discovery of all kinds of the cluster where the chart cannot tell the difference.
-func (o *operation) useCapabilities(request Request) {
-	if !request.mayAskForKinds() {
-		o.Capabilities = o.state.known()
-	}
-}
-
-// mayAskForKinds reports whether what is rendered may depend on the kinds of the cluster. A chart can render texts of its values as templates.
-func (r Request) mayAskForKinds() bool {
-	return r.Chart.dynamic || rendering.AsksForKinds(fmt.Append(nil, r.Values))
-}
-
-func (e *Engine) stateOf(cluster *target.Cluster) *clusterState {
-	key := cluster.Connection()
-	if known, ok := e.clusters.Get(key); ok {
-		return known
-	}
-	state := &clusterState{}
-	if known, ok, _ := e.clusters.PeekOrAdd(key, state); ok {
-		return known
-	}
-	return state
 }
 
 // bound is a round tripper whose requests end with an operation. Helm's actions keep going in the background after their context has
@@ -186,4 +99,15 @@ type boundBody struct {
 func (b *boundBody) Close() error {
 	defer b.release()
 	return b.ReadCloser.Close()
+}
+
+// EnsureNamespace creates a namespace that does not exist, labelled as Helm does it. Whoever may not create namespaces may still use one
+// that exists.
+func (e *Engine) EnsureNamespace(ctx context.Context, cluster *target.Cluster, name string) error {
+	err := cluster.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"name": name}}})
+	if err == nil || apierrors.IsAlreadyExists(err) ||
+		apierrors.IsForbidden(err) && cluster.Client.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{}) == nil {
+		return nil
+	}
+	return fmt.Errorf("namespace %s cannot be created: %w", name, err)
 }

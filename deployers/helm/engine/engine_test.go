@@ -29,9 +29,9 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
@@ -187,7 +187,7 @@ func TestUninstallOfWhatCannotBeReadFails(t *testing.T) {
 	refusing := *cluster
 	refusing.Config = rest.CopyConfig(cluster.Config)
 	refusing.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return listsRefused{next} })
-	for _, flags := range []engine.Flags{{}, {KeepHistory: true}} {
+	for _, flags := range []engine.Flags{{}, {ReleaseSettings: helmv1alpha1.ReleaseSettings{KeepHistory: true}}} {
 		require.ErrorContains(t, uninstall(e, ctx, &refusing, namespace, "hello", flags), errLists.Error())
 	}
 	key := client.ObjectKey{Namespace: namespace, Name: "hello"}
@@ -427,13 +427,13 @@ func TestSchema(t *testing.T) {
 		want   error
 	}{
 		{"valid", map[string]any{"testData": "a"}, false, nil},
-		{"invalid", map[string]any{"testData": 1.0}, false, rendering.ErrSchema},
+		{"invalid", map[string]any{"testData": 1.0}, false, engine.ErrSchema},
 		{"skipped", map[string]any{"testData": 1.0}, true, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := e.Install(ctx, engine.Request{
 				Cluster: cluster, Namespace: namespace, Name: tc.name, Chart: chart, Values: tc.values,
-				Flags: engine.Flags{SkipSchemaValidation: tc.skip},
+				Flags: engine.Flags{ReleaseSettings: helmv1alpha1.ReleaseSettings{SkipSchemaValidation: tc.skip}},
 			})
 			assert.ErrorIs(t, err, tc.want)
 		})
@@ -458,7 +458,7 @@ func TestDrivers(t *testing.T) {
 	secrets := &corev1.SecretList{}
 	require.NoError(t, cluster.Client.List(ctx, secrets, client.InNamespace(namespace)))
 	assert.Empty(t, secrets.Items)
-	require.NoError(t, uninstall(e, ctx, cluster, namespace, "hello", engine.Flags{Wait: true}))
+	require.NoError(t, uninstall(e, ctx, cluster, namespace, "hello", engine.Flags{ReleaseSettings: helmv1alpha1.ReleaseSettings{Wait: true}}))
 }
 
 func TestADriverThatIsNoneNamesThoseThatAre(t *testing.T) {

@@ -5,23 +5,16 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"io"
-	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
-	"helm.sh/helm/v3/pkg/kube"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
-
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 )
 
 const (
@@ -31,73 +24,23 @@ const (
 	maxReadLog = 64 << 10
 	// podLogTime bounds how long the log of a Pod may take.
 	podLogTime = 5 * time.Second
-	// maxHookPods bounds among how many Pods of a Job the newest is looked for.
-	maxHookPods = 50
 )
 
-// podLog holds what the Pods of hooks that failed wrote last, by the name of the hook. It is safe for concurrent use.
-type podLog struct {
-	// journal has the secrets that are not shown.
-	journal *secrecy.Journal
-
-	mu sync.Mutex
-	// given are the texts of all values, which a program may print, whatever their keys sound like.
-	given []string
-	lines map[string]string
-}
-
-// withhold notes texts that the lines of programs may not show.
-func (p *podLog) withhold(given []string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.given = slices.Concat(p.given, given)
-}
-
-// withheld are the texts that the lines of programs may not show.
-func (p *podLog) withheld() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Concat(p.journal.Withheld(), p.given)
-}
-
-func (p *podLog) keep(hook, text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.lines == nil {
-		p.lines = map[string]string{}
+// keepPod keeps what the Pod of a hook wrote last.
+func (j *journal) keepPod(hook, text string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.pods == nil {
+		j.pods = map[string]string{}
 	}
-	if text != "" {
-		p.lines[hook] = text
-	}
+	j.pods[hook] = lastOf(redact(text, slices.Concat(j.secrets, j.given)))
 }
 
-func (p *podLog) logs() map[string]string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return maps.Clone(p.lines) // an operation that its context has ended may still be at work
-}
-
-// WatchUntilReady waits until a hook has ended. Of one that fails it keeps the log before Helm deletes the Pod.
-func (s *sparing) WatchUntilReady(resources kube.ResourceList, timeout time.Duration) error {
-	waits(s.ctx)
-	err := s.awaitHooks(resources, timeout)
-	if err == nil || s.ctx.Err() != nil {
-		return err
-	}
-	for _, hook := range resources {
-		_ = trusting(func() error { // the failure itself counts more
-			s.pods.keep(hook.Name, s.lastLines(hook))
-			return nil
-		})
-	}
-	return err
-}
-
-// lastLines returns what the Pod of a hook wrote last, nothing where that cannot be had: the failure itself counts more.
-func (s *sparing) lastLines(hook *resource.Info) string {
-	ctx, cancel := context.WithTimeout(s.ctx, podLogTime)
+// lastLines returns what the Pod of a hook wrote last, nothing where that cannot be had.
+func (k *kubeClient) lastLines(hook *resource.Info) string {
+	ctx, cancel := context.WithTimeout(k.ctx, podLogTime)
 	defer cancel()
-	clients, err := s.Factory.KubernetesClientSet()
+	clients, err := k.Factory.KubernetesClientSet()
 	if err != nil {
 		return ""
 	}
@@ -117,7 +60,7 @@ func (s *sparing) lastLines(hook *resource.Info) string {
 	if err != nil {
 		return ""
 	}
-	return lastOf(secrecy.Withhold(wholeLines(string(text)), s.pods.withheld()))
+	return wholeLines(string(text))
 }
 
 // wholeLines returns a log that was read without the line that reading has cut: it may end with the beginning of a secret, and only whole ones are
@@ -131,43 +74,21 @@ func wholeLines(text string) string {
 
 // podOf returns the Pod of a hook, of a Job the newest; nil when there is none.
 func podOf(ctx context.Context, clients *kubernetes.Clientset, hook *resource.Info) *corev1.Pod {
+	options := metav1.ListOptions{Limit: 50}
 	switch hook.Mapping.GroupVersionKind.Kind {
 	case "Pod":
-		pod, err := clients.CoreV1().Pods(hook.Namespace).Get(ctx, hook.Name, metav1.GetOptions{})
-		if err == nil {
-			return pod
-		}
+		options.FieldSelector = "metadata.name=" + hook.Name
 	case "Job":
-		return newest(podsOf(ctx, clients, hook))
-	}
-	return nil
-}
-
-// podsOf returns Pods of a Job. A target may send millions where it is asked for a few, which would fill the memory as Go types: only the first become such.
-func podsOf(ctx context.Context, clients *kubernetes.Clientset, job *resource.Info) []corev1.Pod {
-	raw, err := clients.CoreV1().RESTClient().Get().Namespace(job.Namespace).Resource("pods").
-		VersionedParams(&metav1.ListOptions{LabelSelector: "job-name=" + job.Name, Limit: maxHookPods}, scheme.ParameterCodec).Do(ctx).Raw()
-	var list struct{ Items []json.RawMessage }
-	if err != nil || json.Unmarshal(raw, &list) != nil {
+		options.LabelSelector = "job-name=" + hook.Name
+	default:
 		return nil
 	}
-	pods := make([]corev1.Pod, min(len(list.Items), maxHookPods))
-	for i := range pods {
-		if json.Unmarshal(list.Items[i], &pods[i]) != nil {
-			return nil
-		}
+	list, err := clients.CoreV1().Pods(hook.Namespace).List(ctx, options)
+	if err != nil || len(list.Items) == 0 {
+		return nil
 	}
-	return pods
-}
-
-func newest(pods []corev1.Pod) *corev1.Pod {
-	var last *corev1.Pod
-	for i := range pods {
-		if last == nil || last.CreationTimestamp.Before(&pods[i].CreationTimestamp) {
-			last = &pods[i]
-		}
-	}
-	return last
+	newest := slices.MaxFunc(list.Items, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	return &newest
 }
 
 // failedContainer returns the first container of a Pod that ended badly, else the first of all.

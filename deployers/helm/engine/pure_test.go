@@ -22,38 +22,34 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"helm.sh/helm/v3/pkg/release"
-	"k8s.io/client-go/rest"
 
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
-	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
 func TestSecretsMayBecomeKnownWhileAnErrorIsWorded(t *testing.T) {
-	op := &operation{journal: &secrecy.Journal{}}
-	op.pods = &podLog{journal: op.journal}
+	j := &journal{}
 	known := make(chan struct{})
 	go func() {
 		defer close(known)
-		op.journal.Withhold([]string{"s3cr3t"})
+		j.withhold([]string{"s3cr3t"}, nil)
 	}()
-	_ = explain("install", Request{}, op, errors.New("the context ended")).Error()
+	_ = explain("install", Request{}, j, errors.New("the context ended")).Error()
 	<-known
-	assert.NotContains(t, explain("install", Request{}, op, errors.New("bad s3cr3t")).Error(), "s3cr3t")
+	assert.NotContains(t, explain("install", Request{}, j, errors.New("bad s3cr3t")).Error(), "s3cr3t")
 }
 
 func TestLogsOfPodsStayAsTheyWereTaken(t *testing.T) {
-	p := &podLog{journal: &secrecy.Journal{}}
-	p.keep("a", "text")
-	taken := p.logs()
-	p.keep("b", "late")
-	assert.Equal(t, map[string]string{"a": "text"}, taken)
+	j := &journal{}
+	j.keepPod("a", "text")
+	taken, _ := errors.AsType[*Error](explain("install", Request{}, j, errors.New("failed")))
+	j.keepPod("b", "late")
+	assert.Equal(t, map[string]string{"a": "text"}, taken.Pods)
 }
 
 func TestTheEndOfALogShowsNoPartOfASecret(t *testing.T) {
 	key := "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat("c2VjcmV0\n", 30) + "-----END PRIVATE KEY-----\n"
-	secrets := secrecy.Sensitive(map[string]any{"privateKey": key, "password": "s3cr3t-and-long"})
+	secrets := sensitive(map[string]any{"privateKey": key, "password": "s3cr3t-and-long"})
 	for name, test := range map[string]struct{ log, want string }{
 		"of several lines": {key[60:], strings.TrimSuffix(strings.Repeat("***; ", podLogLines), "; ")},
 		"cut in a line":    {"one line\n" + strings.Repeat("x", maxReadLog-len("one line\n")-6) + "s3cr3t", "one line"},
@@ -61,27 +57,9 @@ func TestTheEndOfALogShowsNoPartOfASecret(t *testing.T) {
 		"not cut":          {"one line\nwith s3cr3t-and-long", "one line; with ***"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, lastOf(secrecy.Withhold(wholeLines(test.log), secrets)))
+			assert.Equal(t, test.want, lastOf(redact(wholeLines(test.log), secrets)))
 		})
 	}
-}
-
-func TestLockWaitsForItsTurnOrTheContext(t *testing.T) {
-	l := newLocks()
-	key := lockKey{"cluster", "namespace", "name"}
-	unlock, err := l.lock(t.Context(), key)
-	require.NoError(t, err)
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err = l.lock(ended, key)
-	require.ErrorIs(t, err, context.Canceled)
-	second := make(chan error)
-	go func() {
-		_, err := l.lock(t.Context(), key)
-		second <- err
-	}()
-	unlock()
-	require.NoError(t, <-second)
 }
 
 func TestAPanicOfHelmIsAnErrorOfWhoWaits(t *testing.T) {
@@ -111,6 +89,10 @@ func TestBoundRequestsEndWithTheOperation(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled, "no request is sent")
 }
 
+func timed(timeout time.Duration) Flags {
+	return Flags{ReleaseSettings: helmv1alpha1.ReleaseSettings{Timeout: &v1alpha1.Duration{Duration: timeout}}}
+}
+
 func TestBudget(t *testing.T) {
 	short, cancel := context.WithTimeout(t.Context(), 100*time.Second)
 	defer cancel()
@@ -120,9 +102,9 @@ func TestBudget(t *testing.T) {
 		min, max time.Duration
 	}{
 		"what is left":     {short, Flags{}, 90 * time.Second, 99 * time.Second},
-		"configured":       {short, Flags{Timeout: 5 * time.Second}, 5 * time.Second, 5 * time.Second},
-		"never longer":     {short, Flags{Timeout: time.Hour}, 90 * time.Second, 99 * time.Second},
-		"room for undoing": {short, Flags{Atomic: true}, 70 * time.Second, 80 * time.Second},
+		"configured":       {short, timed(5 * time.Second), 5 * time.Second, 5 * time.Second},
+		"never longer":     {short, timed(time.Hour), 90 * time.Second, 99 * time.Second},
+		"room for undoing": {short, Flags{ReleaseSettings: helmv1alpha1.ReleaseSettings{Atomic: true}}, 70 * time.Second, 80 * time.Second},
 		"no limit":         {t.Context(), Flags{}, unlimitedBudget, unlimitedBudget},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -158,7 +140,7 @@ func TestLoadDirectory(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorIs(t, err, rendering.ErrChart)
+			require.ErrorIs(t, err, ErrChart)
 			assert.ErrorContains(t, err, tc.want)
 		})
 	}
@@ -206,7 +188,7 @@ func TestD21PluralsOfDriversMeanTheSame(t *testing.T) {
 		t.Run(given, func(t *testing.T) {
 			e, err := New(Options{Driver: given})
 			require.NoError(t, err)
-			assert.Equal(t, want, e.options.Driver)
+			assert.Equal(t, want, e.driver)
 		})
 	}
 }
@@ -218,7 +200,7 @@ func FuzzLoad(f *testing.F) {
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, archive []byte) {
 		if _, err := e.Load(t.Context(), "n", archive); err != nil {
-			assert.ErrorIs(t, err, rendering.ErrChart)
+			assert.ErrorIs(t, err, ErrChart)
 		}
 	})
 }
@@ -228,24 +210,11 @@ func FuzzParseManifest(f *testing.F) {
 	f.Add("- 1")
 	f.Add("---\n# only a comment\n")
 	f.Fuzz(func(t *testing.T, manifest string) {
-		objects, _ := rendering.ParseManifest(manifest)
+		objects, _ := ParseManifest(manifest)
 		for _, object := range objects {
 			assert.NotEmpty(t, object)
 		}
 	})
-}
-
-func TestD14RecordsAreNotChangedDuringAnOperation(t *testing.T) {
-	e, err := New(Options{})
-	require.NoError(t, err)
-	cluster := &target.Cluster{Config: &rest.Config{Host: "https://cluster.example"}}
-	unlock, err := e.locks.lock(t.Context(), lockKey{cluster.Connection(), "b", "a"})
-	require.NoError(t, err)
-	defer unlock()
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.ErrorIs(t, e.GiveUp(ended, cluster, &Release{Name: "a", Namespace: "b"}, "interrupted"), context.Canceled)
-	require.ErrorIs(t, e.Forget(ended, cluster, &Release{Name: "a", Namespace: "b"}), context.Canceled)
 }
 
 func TestTheDigestOfADirectoryIsThatOfItsChart(t *testing.T) {
@@ -275,7 +244,7 @@ func TestChartsBeyondTheirMemoryAreAtFault(t *testing.T) {
 	e, err := New(Options{})
 	require.NoError(t, err)
 	_, err = e.Load(t.Context(), "n", packed(t, files))
-	require.ErrorIs(t, err, rendering.ErrChart)
+	require.ErrorIs(t, err, ErrChart)
 	assert.ErrorContains(t, err, "384 MiB of memory")
 	chart, err := e.Load(t.Context(), "n", packed(t, map[string]string{"Chart.yaml": plainChart}))
 	require.NoError(t, err, "others go on")
@@ -283,8 +252,8 @@ func TestChartsBeyondTheirMemoryAreAtFault(t *testing.T) {
 }
 
 func TestNoRevisionsAreKeptThatAreNotRead(t *testing.T) {
-	for _, tt := range []struct{ wanted, kept int }{{0, records.MaxRevisions}, {1, 1}, {records.MaxRevisions + 1, records.MaxRevisions}} {
+	for _, tt := range []struct{ wanted, kept int }{{0, 1000}, {1, 1}, {1001, 1000}} {
 		assert.Equal(t, tt.kept, Request{MaxHistory: &tt.wanted}.maxHistory())
 	}
-	assert.Equal(t, maxHistory, Request{}.maxHistory())
+	assert.Equal(t, 10, Request{}.maxHistory())
 }

@@ -22,8 +22,6 @@ import (
 
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/rendering"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -76,33 +74,27 @@ type Release struct {
 	// Began is when the install, upgrade or uninstall began.
 	Began time.Time
 
-	listed *listing
-}
-
-// listing is what a manifest says of its objects, read once: jobs ask for it several times, and manifests are long.
-type listing struct {
-	once       sync.Once
-	references []managedresource.ResourceReference
-	err        error
+	// references reads the manifest once: jobs ask for it several times, and manifests are long.
+	references func() ([]managedresource.ResourceReference, error)
 }
 
 // References returns what names the objects of the manifest, those of Lists in the place of these. Those without a namespace get that of the release,
 // also where their kind has none. Callers may change the list.
 func (r *Release) References() ([]managedresource.ResourceReference, error) {
-	if r.listed == nil {
+	if r.references == nil {
 		return referencesIn(r.Manifest, r.Namespace)
 	}
-	r.listed.once.Do(func() { r.listed.references, r.listed.err = referencesIn(r.Manifest, r.Namespace) })
-	return slices.Clone(r.listed.references), r.listed.err
+	references, err := r.references()
+	return slices.Clone(references), err
 }
 
 func referencesIn(manifest, namespace string) ([]managedresource.ResourceReference, error) {
-	parsed, err := rendering.ParseManifest(manifest)
+	parsed, err := ParseManifest(manifest)
 	if err != nil {
 		return nil, err
 	}
 	var references []managedresource.ResourceReference
-	for _, object := range rendering.Flat(parsed) {
+	for _, object := range Flat(parsed) {
 		references = append(references, managedresource.ResourceReference{
 			APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Namespace: cmp.Or(object.GetNamespace(), namespace), Name: object.GetName(),
 		})
@@ -121,7 +113,7 @@ func (e *Engine) Last(ctx context.Context, cluster *target.Cluster, namespace, n
 
 // History returns the revisions of a release that are still recorded, oldest first, with one request.
 func (e *Engine) History(ctx context.Context, cluster *target.Cluster, namespace, name string) ([]*Release, error) {
-	op, err := e.begin(ctx, cluster, namespace)
+	op, err := e.begin(ctx, Request{Cluster: cluster, Namespace: namespace, Name: name})
 	if err != nil {
 		return nil, err
 	}
@@ -157,14 +149,9 @@ func (e *Engine) GiveUp(ctx context.Context, cluster *target.Cluster, rel *Relea
 	})
 }
 
-// amend changes the record of one revision while no operation on the release runs, unless it is not as it was read any more.
+// amend changes the record of one revision, unless it is not as it was read any more.
 func (e *Engine) amend(ctx context.Context, cluster *target.Cluster, rel *Release, change func(*operation, *release.Release) error) error {
-	unlock, err := e.locks.lock(ctx, lockKey{cluster.Connection(), rel.Namespace, rel.Name})
-	if err != nil {
-		return fmt.Errorf("helm release %s/%s: another operation on it is running: %w", rel.Namespace, rel.Name, err)
-	}
-	defer unlock()
-	op, err := e.begin(ctx, cluster, rel.Namespace)
+	op, err := e.begin(ctx, Request{Cluster: cluster, Namespace: rel.Namespace, Name: rel.Name})
 	if err != nil {
 		return err
 	}
@@ -197,20 +184,16 @@ func fromHelm(rel *release.Release) *Release {
 	}
 	result := &Release{
 		Name: rel.Name, Namespace: rel.Namespace, Revision: rel.Version, Manifest: rel.Manifest, Labels: maps.Clone(rel.Labels),
-		HasValues: len(rel.Config) > 0, Inherited: records.IsInherited(rel), Tests: testsOf(rel), listed: &listing{},
+		HasValues: len(rel.Config) > 0, Inherited: isInherited(rel), Tests: testsOf(rel),
+		Status: Status(rel.Info.Status), RolledBack: strings.HasPrefix(rel.Info.Description, rolledBack), Leaving: isLeaving(rel),
+		Faulty: rel.Info.Status == release.StatusFailed || faulty.MatchString(rel.Info.Description), Began: rel.Info.LastDeployed.Time,
+		references: sync.OnceValues(func() ([]managedresource.ResourceReference, error) { return referencesIn(rel.Manifest, rel.Namespace) }),
 	}
 	for _, label := range driver.GetSystemLabels() {
 		delete(result.Labels, label)
 	}
-	if rel.Info != nil {
-		result.Status = Status(rel.Info.Status)
-		result.RolledBack = strings.HasPrefix(rel.Info.Description, rolledBack)
-		result.Faulty = rel.Info.Status == release.StatusFailed || faulty.MatchString(rel.Info.Description)
-		result.Leaving = isLeaving(rel)
-		result.Began = rel.Info.LastDeployed.Time
-		if rel.Info.Deleted.After(rel.Info.LastDeployed) {
-			result.Began = rel.Info.Deleted.Time
-		}
+	if rel.Info.Deleted.After(rel.Info.LastDeployed) {
+		result.Began = rel.Info.Deleted.Time
 	}
 	if rel.Chart != nil && rel.Chart.Metadata != nil {
 		result.ChartName, result.ChartVersion = rel.Chart.Metadata.Name, rel.Chart.Metadata.Version

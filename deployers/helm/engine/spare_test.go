@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
+	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -82,7 +83,7 @@ var operations = map[string]func(m *moved) error{
 		return err
 	},
 	"uninstall": func(m *moved) error {
-		return uninstall(m.e, testContext(m.T), m.request.Cluster, m.request.Namespace, "hello", engine.Flags{Wait: true})
+		return uninstall(m.e, testContext(m.T), m.request.Cluster, m.request.Namespace, "hello", engine.Flags{ReleaseSettings: helmv1alpha1.ReleaseSettings{Wait: true}})
 	},
 }
 

@@ -18,9 +18,7 @@ import (
 
 // Limits of what MergeValues takes. Helm's own limits hold for each index alone.
 const (
-	maxValuesBytes = 8 << 20
-	// maxValues is how many entries the maps and lists of all files may have together, as many as one may.
-	maxValues        = 250_000
+	maxValuesBytes   = 8 << 20
 	maxListEntries   = 100_000
 	maxNestedIndexes = "30"
 )
@@ -43,17 +41,17 @@ type ValuesSource struct {
 // MergeValues merges sources in their order, and values over them, as helm-controller does for valuesFrom. Maps are merged, everything else is
 // replaced. Values are not changed. The error names the source and shows nothing of its content.
 func MergeValues(sources []ValuesSource, values map[string]any) (map[string]any, error) {
-	var read files
 	merged, size := map[string]any{}, 0
 	for _, source := range sources {
 		size += len(source.Content) + len(source.Path)
-		err := AffordValues(size)
+		var err error
 		switch {
-		case err != nil:
+		case size > maxValuesBytes:
+			err = fmt.Errorf("all sources of values together exceed %d MiB; leave out what is not needed", maxValuesBytes>>20)
 		case source.Path != "":
 			err = setValue(merged, source.Path, string(source.Content))
 		default:
-			merged, err = read.merge(merged, source.Content)
+			merged, err = mergeFile(merged, source.Content)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", source.Name, err)
@@ -86,49 +84,15 @@ func asHelmReads(value any) any {
 	return value
 }
 
-// AffordValues refuses sources that have so many bytes together.
-func AffordValues(bytes int) error {
-	if bytes > maxValuesBytes {
-		return fmt.Errorf("all sources of values together exceed %d MiB; leave out what is not needed", maxValuesBytes>>20)
-	}
-	return nil
-}
-
-// files are the YAML files of one merge.
-type files struct {
-	entries int
-}
-
-// merge merges a YAML file with values over others.
-func (f *files) merge(under map[string]any, content []byte) (map[string]any, error) {
+// mergeFile merges a YAML file with values over others.
+func mergeFile(under map[string]any, content []byte) (map[string]any, error) {
 	var values map[string]any
 	if err := foreign.Unmarshal(content, &values); errors.Is(err, foreign.ErrTooMuch) {
 		return nil, errors.New(foreign.Problem(err))
 	} else if err != nil {
 		return nil, errors.New("is not a YAML file with keys and values; correct it, or set targetPath")
 	}
-	if f.entries += entriesIn(values); f.entries > maxValues {
-		return nil, fmt.Errorf("all files with values together have more than %d entries; leave out what is not needed", maxValues)
-	}
 	return mergeMaps(under, asHelmReads(values).(map[string]any)), nil
-}
-
-// entriesIn counts the entries of maps and lists in a value.
-func entriesIn(value any) int {
-	count := 0
-	switch value := value.(type) {
-	case map[string]any:
-		count = len(value)
-		for _, inner := range value {
-			count += entriesIn(inner)
-		}
-	case []any:
-		count = len(value)
-		for _, inner := range value {
-			count += entriesIn(inner)
-		}
-	}
-	return count
 }
 
 // setValue sets a value at a path. Helm's errors may quote the value, so they are not shown.

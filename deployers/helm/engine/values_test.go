@@ -8,7 +8,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -16,8 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"helm.sh/helm/v3/pkg/cli/values"
 	helmgetter "helm.sh/helm/v3/pkg/getter"
-
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 )
 
 // ofHelm is what the Helm library makes of files with values and then of expressions for --set.
@@ -112,29 +109,6 @@ func TestMergeValuesRefusesWithoutShowing(t *testing.T) {
 	}
 }
 
-func TestMergeValuesCountsTheEntriesOfAllFiles(t *testing.T) {
-	list := "[" + strings.Repeat("1,", maxValues/2-2) + "1]" // with its key half of what may be
-	sources := []ValuesSource{{Name: "first", Content: []byte("a: " + list)}, {Name: "second", Content: []byte("b: " + list)}}
-
-	merged, err := MergeValues(sources, nil)
-
-	require.NoError(t, err)
-	assert.Equal(t, maxValues, entriesIn(merged))
-
-	_, err = MergeValues(append(sources, ValuesSource{Name: "third", Content: []byte("{c: [{d: 1}]}")}), nil)
-	require.EqualError(t, err, "third: all files with values together have more than 250000 entries; leave out what is not needed")
-}
-
-func TestMergeValuesCountsWhatAliasesOfAllFilesStandFor(t *testing.T) {
-	source := ValuesSource{Name: "file", Content: []byte("a: &a [" + strings.Repeat("1,", 300) + "1]\nb: [" + strings.Repeat("*a,", 60) + "*a]\n")}
-
-	_, err := MergeValues([]ValuesSource{source, source}, nil)
-	require.NoError(t, err)
-
-	_, err = MergeValues(slices.Repeat([]ValuesSource{source}, 20), nil)
-	require.EqualError(t, err, "file: all files with values together have more than 250000 entries; leave out what is not needed")
-}
-
 // bombOf is YAML that stands for far more than it is.
 func bombOf(text string) string {
 	bomb := "a0: &a0 [" + text + "]\n"
@@ -146,9 +120,9 @@ func bombOf(text string) string {
 }
 
 func TestErrorsShowNoTextOfSecrets(t *testing.T) {
-	request := Request{Secrets: secrecy.Texts(map[string]any{"a": "line one\nline two", "b": []any{float64(123456)}, "c": "no"})}
+	request := Request{Secrets: TextsOf(map[string]any{"a": "line one\nline two", "b": []any{float64(123456)}, "c": "no"})}
 	cause := errors.New("got line two, 123456, bGluZSBvbmUKbGluZSB0d28= and no more")
-	text := explain("install", request, &operation{journal: &secrecy.Journal{}, pods: &podLog{}}, cause).Error()
+	text := explain("install", request, &journal{}, cause).Error()
 	assert.Contains(t, text, "got ***, ***, *** and no more")
 }
 

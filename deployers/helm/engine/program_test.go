@@ -1,13 +1,10 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package rendering
+package engine
 
 import (
-	"bytes"
 	"context"
-	"encoding/gob"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -17,21 +14,20 @@ import (
 	helmchart "helm.sh/helm/v3/pkg/chart"
 
 	"github.com/flux-landscaper/flux-landscaper/confined"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
 )
 
-func TestTreesComeOverAsTheyAre(t *testing.T) {
-	given := Task{Values: tree{
-		"null": nil, "text": "a", "float": 1e6, "integer": int64(1 << 60), "number": json.Number("1.0"), "yes": true,
+func TestValuesComeOverAsTheyAre(t *testing.T) {
+	given := map[string]any{
+		"null": nil, "text": "a", "float": 1.5, "whole": 3.0, "integer": int64(1 << 60), "yes": true,
 		"map": map[string]any{"empty": map[string]any{}, "null": nil}, "list": []any{nil, "a", []any{}, map[string]any{"a": 1.5}},
-	}}
-	for name, sent := range map[string]Task{"a tree": given, "an empty one": {Values: tree{}}} {
+	}
+	for name, values := range map[string]map[string]any{"some": given, "none": {}} {
 		t.Run(name, func(t *testing.T) {
-			var buffer bytes.Buffer
-			require.NoError(t, gob.NewEncoder(&buffer).Encode(sent))
-			var got Task
-			require.NoError(t, gob.NewDecoder(&buffer).Decode(&got))
-			assert.Equal(t, sent.Values, got.Values)
+			sent, err := taskOf(taskLoad, Request{Chart: &Chart{}, Values: values})
+			require.NoError(t, err)
+			w := &worker{task: sent, parent: &confined.Parent{}}
+			require.ErrorIs(t, w.work(), ErrChart)
+			assert.Equal(t, values, w.values)
 		})
 	}
 }
@@ -77,17 +73,20 @@ func TestWhoIsToBlameForTheEndOfATask(t *testing.T) {
 	}
 }
 
-func TestAChartMakesNoMoreObjectsThanAreReadFromItsRecord(t *testing.T) {
-	for objects, isRefused := range map[int]bool{records.MaxObjects: false, records.MaxObjects + 1: true} {
-		w := &worker{parent: &confined.Parent{}, product: &Product{}}
+// deploymentWith is a Deployment whose only container has a limit of processor time.
+func deploymentWith(cpu string) string {
+	return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {template: {spec: {containers: [{name: main, resources: {limits: {cpu: \"" + cpu + "\"}}}]}}}\n"
+}
 
-		err := w.keepRevision(&helmchart.Chart{}, nil, strings.Repeat("---\n# Source: a\na: 1\n", objects))
-
-		if isRefused {
-			require.ErrorIs(t, err, ErrUnaffordable)
-			require.ErrorContains(t, err, "it makes more than 20000 objects; split it")
+func TestQuantitiesThatNobodyCanWorkOutEndWithTheirChart(t *testing.T) {
+	for cpu, isBad := range map[string]bool{"500m": false, "1e3": false, "1234567890123456789e2147483639": true} {
+		w := &worker{parent: &confined.Parent{}}
+		err := w.keepRevision(&helmchart.Chart{}, nil, deploymentWith(cpu))
+		if isBad {
+			require.ErrorIs(t, err, ErrRender, cpu)
+			assert.ErrorContains(t, err, "write it shorter")
 		} else {
-			require.NoError(t, err)
+			require.NoError(t, err, cpu)
 		}
 	}
 }

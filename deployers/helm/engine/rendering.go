@@ -1,11 +1,12 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package rendering
+package engine
 
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,26 +17,91 @@ import (
 	"strconv"
 	"strings"
 
+	"helm.sh/helm/v3/pkg/action"
 	helmchart "helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	helmengine "helm.sh/helm/v3/pkg/engine"
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/releaseutil"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/internal/records"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
+	"github.com/flux-landscaper/flux-landscaper/confined"
 )
 
 const notesFile = "NOTES.txt"
 
+// packedChart is a chart as it was found: an archive, or files. Only children look into it.
+type packedChart struct {
+	Archive []byte
+	Files   []*loader.BufferedFile
+}
+
+// load reads the chart.
+func (p packedChart) load() (*helmchart.Chart, error) {
+	chart, err := p.read()
+	if err != nil {
+		return nil, err
+	}
+	if err := chart.Validate(); err != nil {
+		return nil, err
+	}
+	if chart.Metadata.Type == "library" {
+		return nil, fmt.Errorf("%s is a library chart; name a chart of type application", chart.Name())
+	}
+	return chart, nil
+}
+
+func (p packedChart) read() (*helmchart.Chart, error) {
+	if p.Archive != nil {
+		return loader.LoadArchive(bytes.NewReader(p.Archive))
+	}
+	chart, err := loader.LoadFiles(p.Files)
+	if err != nil {
+		return nil, err
+	}
+	return chart, action.CheckDependencies(chart, chart.Metadata.Dependencies)
+}
+
+// describe tells the parent what it has to know of a chart.
+func (w *worker) describe(chart *helmchart.Chart) {
+	w.product.Name, w.product.Version = chart.Name(), chart.Metadata.Version
+	w.product.IsDynamic, w.product.HasDefinitions = isDynamic(chart), len(chart.CRDObjects()) > 0
+}
+
+// isDynamic reports whether the chart may ask for API versions, or brings kinds that its own templates may then use.
+func isDynamic(chart *helmchart.Chart) bool {
+	if len(chart.CRDObjects()) > 0 {
+		return true
+	}
+	return asksForKinds(chart) || slices.ContainsFunc(chart.Dependencies(), isDynamic)
+}
+
+func asksForKinds(chart *helmchart.Chart) bool {
+	asks := func(file *helmchart.File) bool { return asksForKindsIn(file.Data) }
+	return slices.ContainsFunc(chart.Raw, asks) || slices.ContainsFunc(chart.Dependencies(), asksForKinds)
+}
+
+// asksForKindsIn reports whether a text asks for API versions if it is rendered as a template.
+func asksForKindsIn(text []byte) bool {
+	return bytes.Contains(text, []byte("APIVersions")) || capabilities.Match(text)
+}
+
+// capabilities finds .Capabilities as a whole, as in toYaml .Capabilities, and not one of its fields.
+var capabilities = regexp.MustCompile(`\.Capabilities([^.\w]|$)`)
+
 // definitions returns the objects of the crds directories. A dependency that the values switch off has no part in the release.
 func (w *worker) definitions(chart *helmchart.Chart) error {
 	w.parent.Begin("dependencies of the chart")
-	if err := chartutil.ProcessDependenciesWithMerge(chart, map[string]any(w.task.Values)); err != nil {
+	if err := chartutil.ProcessDependenciesWithMerge(chart, w.values); err != nil {
 		return fmt.Errorf("%w: %w", ErrRender, err)
 	}
 	return w.crds(chart)
@@ -54,7 +120,7 @@ func (w *worker) crds(chart *helmchart.Chart) (err error) {
 
 // seen returns what templates see, as plain JSON: .Values, .Release and .Chart (with both name and Name).
 func (w *worker) seen(chart *helmchart.Chart) error {
-	values, err := w.values(chart)
+	values, err := w.templateValues(chart)
 	if err != nil {
 		return err
 	}
@@ -72,10 +138,7 @@ func (w *worker) seen(chart *helmchart.Chart) error {
 	}
 	addTemplateNames(plain["Chart"])
 	raw, err := json.Marshal(plain)
-	if err != nil {
-		return err
-	}
-	w.product.Seen, err = affordable("what the templates see", raw)
+	w.product.Seen = raw
 	return err
 }
 
@@ -90,15 +153,15 @@ func addTemplateNames(chart any) {
 	}
 }
 
-// values returns what templates see. The chart is left without the dependencies that have no part in the release.
-func (w *worker) values(chart *helmchart.Chart) (chartutil.Values, error) {
+// templateValues returns what templates see. The chart is left without the dependencies that have no part in the release.
+func (w *worker) templateValues(chart *helmchart.Chart) (chartutil.Values, error) {
 	w.parent.Begin("dependencies of the chart")
-	if err := chartutil.ProcessDependenciesWithMerge(chart, map[string]any(w.task.Values)); err != nil {
+	if err := chartutil.ProcessDependenciesWithMerge(chart, w.values); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRender, err)
 	}
 	w.parent.Begin("values of the chart and their schema")
 	capabilities := cmp.Or(w.task.Capabilities, chartutil.DefaultCapabilities)
-	values, err := chartutil.ToRenderValuesWithSchemaValidation(chart, map[string]any(w.task.Values), w.task.Options, capabilities, w.task.SkipSchema)
+	values, err := chartutil.ToRenderValuesWithSchemaValidation(chart, w.values, w.task.Options, capabilities, w.task.SkipSchema)
 	if err != nil && strings.Contains(err.Error(), "values don't meet the specifications of the schema") {
 		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
 	}
@@ -106,14 +169,88 @@ func (w *worker) values(chart *helmchart.Chart) (chartutil.Values, error) {
 		return nil, fmt.Errorf("%w: %w", ErrRender, err)
 	}
 	if all, ok := values["Values"].(chartutil.Values); ok {
-		w.product.Secrets, w.given = secrecy.Sensitive(all), all
+		w.product.Secrets, w.given = sensitive(all), all
 	}
 	return values, nil
 }
 
+// lookupQuestion is the question of a child for objects of the cluster.
+const lookupQuestion = "lookup"
+
+// sought are the arguments of the function lookup of templates.
+type sought struct{ APIVersion, Kind, Namespace, Name string }
+
+// markKind is the kind by which a template says that it begins. Nobody looks up such a kind.
+const markKind = "\x00begins"
+
+// mark goes before the text of each template and renders to nothing.
+const mark = `{{with lookup "" "` + `\x00begins` + `" "" .Template.Name}}{{end}}`
+
+// asking is the function lookup of templates in a child: it hands each question over to the parent.
+type asking struct {
+	parent *confined.Parent
+	// asked becomes true with the first question.
+	asked *bool
+}
+
+// GetClientFor returns a client for a kind. Whether that has namespaces is known to the parent only.
+func (a asking) GetClientFor(apiVersion, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
+	return askingClient{asking: a, sought: sought{APIVersion: apiVersion, Kind: kind}}, true, nil
+}
+
+// askingClient reads objects of one kind.
+type askingClient struct {
+	dynamic.NamespaceableResourceInterface
+	asking
+	sought sought
+}
+
+// Namespace returns the client for one namespace.
+func (a askingClient) Namespace(namespace string) dynamic.ResourceInterface {
+	a.sought.Namespace = namespace
+	return a
+}
+
+// Get reads one object.
+func (a askingClient) Get(_ context.Context, name string, _ metav1.GetOptions, _ ...string) (*unstructured.Unstructured, error) {
+	if a.sought.Kind == markKind {
+		a.parent.Begin("template " + name)
+		return nil, apierrors.NewNotFound(schema.GroupResource{}, name)
+	}
+	a.sought.Name = name
+	return a.ask()
+}
+
+// List reads all objects.
+func (a askingClient) List(context.Context, metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	found, err := a.ask()
+	if err != nil {
+		return nil, err
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetUnstructuredContent(found.Object)
+	return list, nil
+}
+
+func (a askingClient) ask() (*unstructured.Unstructured, error) {
+	*a.asked = true
+	answer, err := confined.Ask[sought, json.RawMessage](a.parent, lookupQuestion, a.sought)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]any{}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(answer, &found); err != nil {
+		return nil, errors.New("the answer cannot be read")
+	}
+	if len(found) == 0 {
+		return nil, apierrors.NewNotFound(schema.GroupResource{}, a.sought.Name)
+	}
+	return &unstructured.Unstructured{Object: found}, nil
+}
+
 // render returns what the templates render to, by the names of their files.
 func (w *worker) render(chart *helmchart.Chart) (map[string]string, error) {
-	values, err := w.values(chart)
+	values, err := w.templateValues(chart)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +263,7 @@ func (w *worker) render(chart *helmchart.Chart) (map[string]string, error) {
 		return files, nil
 	}
 	// What the cluster has, and the kinds that it serves, may be others at another time.
-	mayPass := asked || asksForKinds(chart) || AsksForKinds(fmt.Append(nil, map[string]any(w.task.Values)))
+	mayPass := asked || asksForKinds(chart) || asksForKindsIn(fmt.Append(nil, w.values))
 	text := unmarked(err.Error())
 	if mayPass && !strings.HasPrefix(text, "parse error at ") {
 		return nil, errors.New(text)
@@ -242,7 +379,7 @@ func (w *worker) release(chart *helmchart.Chart) error {
 		return fmt.Errorf("%w: %w", ErrRender, err)
 	}
 	if len(hooks) > 0 {
-		w.product.Given = secrecy.TextsOf(w.given)
+		w.product.Given = textsIn(nil, w.given, shortestText, true)
 	}
 	var all bytes.Buffer
 	for _, manifest := range manifests {
@@ -288,44 +425,50 @@ func completeHead(manifest releaseutil.Manifest) error {
 	return complete(manifest.Name, head.Version, head.Kind, name)
 }
 
-var errTooManyObjects = fmt.Errorf("%w: it makes more than %d objects; split it", ErrUnaffordable, records.MaxObjects)
-
-// fewObjects refuses manifests of too many documents, and those whose aliases stand for too much. The objects of Lists are counted where they are built.
-func fewObjects(manifests []string) error {
-	objects := 0
-	for _, manifest := range manifests {
-		for document := range strings.SplitSeq(manifest, "\n---") {
-			if strings.TrimSpace(document) == "" {
-				continue
-			}
-			if objects++; objects > records.MaxObjects {
-				return errTooManyObjects
-			}
-			if err := foreign.Afford([]byte(document)); errors.Is(err, foreign.ErrTooMuch) {
-				return fmt.Errorf("%w: an object of the chart %w; resolve its aliases", ErrUnaffordable, err)
-			}
-		}
-	}
-	return nil
-}
-
 // keepRevision makes a revision the product of the task, if the parent can afford to parse it.
 func (w *worker) keepRevision(chart *helmchart.Chart, hooks []*release.Hook, manifest string) (err error) {
 	w.parent.Begin("manifest of the chart")
-	texts := []string{manifest}
+	all := manifest
 	for _, hook := range hooks {
-		texts = append(texts, hook.Manifest)
+		all += "\n---\n" + hook.Manifest
 	}
-	if err := fewObjects(texts); err != nil {
+	if len(all) > maxProduct {
+		return fmt.Errorf("%w: the manifest of the chart is larger than %d MiB; make less of it", ErrUnaffordable, maxProduct>>20)
+	}
+	if err := foreign.Afford([]byte(all)); errors.Is(err, foreign.ErrTooMuch) {
+		return fmt.Errorf("%w: the manifest of the chart %w; resolve its aliases", ErrUnaffordable, err)
+	}
+	if err := tryTypes(manifest); err != nil {
 		return err
 	}
-	if w.product.Manifest, err = affordable("the manifest", manifest); err != nil {
-		return err
-	}
+	w.product.Manifest = manifest
 	if w.product.Hooks, err = json.Marshal(hooks); err != nil {
 		return err
 	}
 	w.product.Record, err = json.Marshal(chart)
+	return err
+}
+
+// hugeNumber finds what may be a quantity that takes hours to work out, or ends the process.
+var hugeNumber = regexp.MustCompile(`[0-9.]{65}|[eE][-+]?[0-9]{3}`)
+
+// tryTypes turns the objects of a manifest into Go types, as Helm does in the parent, so that what takes for ever there ends here.
+func tryTypes(manifest string) (err error) {
+	if !hugeNumber.MatchString(manifest) {
+		return nil
+	}
+	defer func() {
+		if recover() != nil {
+			err = fmt.Errorf("%w: an object has a quantity that cannot be worked out; write it shorter, such as 500m or 2Gi", ErrRender)
+		}
+	}()
+	objects, err := ParseManifest(manifest)
+	for _, object := range Flat(objects) {
+		if typed, unknown := scheme.Scheme.New(object.GroupVersionKind()); unknown == nil {
+			_ = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, typed) // the API server says what is wrong
+			_, _ = json.Marshal(typed)
+		}
+	}
 	return err
 }
 
@@ -339,7 +482,7 @@ func (w *worker) checkVersion(chart *helmchart.Chart) error {
 
 // postRendered returns a manifest as the request wants its objects.
 func (w *worker) postRendered(manifest string) (string, error) {
-	if len(w.task.Kustomizations) == 0 && len(w.task.Metadata.Labels)+len(w.task.Metadata.Annotations) == 0 {
+	if len(w.task.PostRenderers) == 0 && w.task.Metadata == nil {
 		return manifest, nil
 	}
 	objects, err := ParseManifest(manifest)
@@ -349,15 +492,12 @@ func (w *worker) postRendered(manifest string) (string, error) {
 	if objects, err = w.postRender(objects); err != nil {
 		return "", err
 	}
-	written, err := WriteManifest(objects)
-	if err != nil {
-		return "", err
-	}
-	return written.String(), nil
+	written, err := writeManifest(objects)
+	return string(written), err
 }
 
-// postRender returns rendered objects as the request wants them: kustomized, and then with its metadata.
+// postRender returns rendered objects as the request wants them: post-rendered, and then with its metadata.
 func (w *worker) postRender(objects []map[string]any) ([]map[string]any, error) {
 	w.parent.Begin("post renderers")
-	return postRender(objects, w.task.Kustomizations, w.task.Metadata)
+	return postRender(objects, w.task.PostRenderers, w.task.Metadata)
 }

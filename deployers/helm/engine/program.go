@@ -1,36 +1,30 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package rendering
+package engine
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"helm.sh/helm/v3/pkg/chartutil"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/flux-landscaper/flux-landscaper/api/beginning"
+	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/confined"
-	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine/secrecy"
 )
 
-// TaskMemory is how much memory a child may take to work on a chart, in bytes, unless Options say otherwise.
-const TaskMemory = 384 << 20
+// ChildMemory is how much memory a child may take to work on a chart, in bytes, unless Options say otherwise.
+const ChildMemory = 384 << 20
 
-// maxProduct is how large a manifest, or any other part of a product that the parent has to parse, may be.
+// maxProduct is how many bytes a manifest may have, which the parent has to parse.
 const maxProduct = 16 << 20
-
-// affordable returns a part of a product unless it is too large.
-func affordable[T ~string | ~[]byte](what string, part T) (T, error) {
-	if len(part) > maxProduct {
-		var none T
-		return none, fmt.Errorf("%w: %s of the chart is larger than %d MiB; make less of it", ErrUnaffordable, what, maxProduct>>20)
-	}
-	return part, nil
-}
 
 // maxErrorText is how much a child tells of the beginning of an error, and of its end.
 const maxErrorText = 2 << 10
@@ -46,60 +40,55 @@ func withoutMiddle(text string) string {
 // program is everything that depends on the content of charts: it runs in child processes.
 var program = confined.NewProgram("helm", perform)
 
-// Pool is the children of engines.
-type Pool = confined.Pool[Task, Product]
+// pool is the children of engines.
+type pool = confined.Pool[task, product]
 
 // shared are the children of all engines of this process that have no limits of their own.
-var shared = confined.NewPool(program, limitsOf(confined.Limits{}))
+var shared = confined.NewPool(program, confined.Limits{Memory: ChildMemory})
 
-// PoolOf returns children with limits.
-func PoolOf(own confined.Limits) *Pool {
+// poolOf returns children with limits.
+func poolOf(own confined.Limits) *pool {
 	if own == (confined.Limits{}) {
 		return shared
 	}
-	return confined.NewPool(program, limitsOf(own))
+	own.Memory = cmp.Or(own.Memory, ChildMemory)
+	return confined.NewPool(program, own)
 }
 
-// limitsOf completes limits.
-func limitsOf(own confined.Limits) confined.Limits {
-	own.Memory = cmp.Or(own.Memory, TaskMemory)
-	return own
-}
-
-// TaskVerb says what a task is.
-type TaskVerb string
+// taskVerb says what a task is.
+type taskVerb string
 
 const (
-	// TaskLoad reads a chart.
-	TaskLoad TaskVerb = "load"
-	// TaskDefinitions returns the objects of the crds directories that have a part in a release.
-	TaskDefinitions TaskVerb = "definitions"
-	// TaskValues returns what templates see.
-	TaskValues TaskVerb = "values"
-	// TaskRelease renders what makes up a revision of a release.
-	TaskRelease TaskVerb = "release"
-	// TaskObjects renders the objects alone.
-	TaskObjects TaskVerb = "objects"
+	// taskLoad reads a chart.
+	taskLoad taskVerb = "load"
+	// taskDefinitions returns the objects of the crds directories that have a part in a release.
+	taskDefinitions taskVerb = "definitions"
+	// taskValues returns what templates see.
+	taskValues taskVerb = "values"
+	// taskRelease renders what makes up a revision of a release.
+	taskRelease taskVerb = "release"
+	// taskObjects renders the objects alone.
+	taskObjects taskVerb = "objects"
 )
 
-// Task is one job of a child.
-type Task struct {
-	Verb  TaskVerb
-	Chart PackedChart
-	// Options and Values are those of the release, Secrets what no error shows.
+// task is one job of a child.
+type task struct {
+	Verb  taskVerb
+	Chart packedChart
+	// Options and Values, as JSON, are those of the release, Secrets what no error shows.
 	Options chartutil.ReleaseOptions
-	Values  tree
+	Values  []byte
 	Secrets []string
 	// Capabilities of the cluster; nil means Helm's default.
 	Capabilities *chartutil.Capabilities
 	// SkipSchema leaves the values unchecked.
-	SkipSchema     bool
-	Kustomizations []Kustomization
-	Metadata       Metadata
+	SkipSchema    bool
+	PostRenderers []helmv1alpha1.PostRenderer
+	Metadata      *helmv1alpha1.CommonMetadata
 }
 
-// Product is the result of a task; each verb fills its own part.
-type Product struct {
+// product is the result of a task; each verb fills its own part.
+type product struct {
 	// Problem is what kind of error the task ended with, if any.
 	Problem problemKind
 	// Name, Version, IsDynamic and HasDefinitions are those of Chart.
@@ -134,30 +123,31 @@ var kinds = map[problemKind]error{
 }
 
 // perform does a task, in a child.
-func perform(_ context.Context, parent *confined.Parent, t Task) (Product, error) {
-	limitPatches()
-	made := Product{}
-	err := (&worker{task: t, parent: parent, product: &made}).work()
+func perform(_ context.Context, parent *confined.Parent, t task) (product, error) {
+	jsonpatch.AccumulatedCopySizeLimit = maxCopied
+	w := &worker{task: t, parent: parent}
+	err := w.work()
 	if err == nil {
-		return made, nil
+		return w.product, nil
 	}
-	text := withoutMiddle(secrecy.Withheld{Err: err, Secrets: append(secrecy.TextsOf(t.Values), append(t.Secrets, made.Secrets...)...)}.Error())
+	secrets := slices.Concat(textsIn(nil, w.given, shortestText, true), t.Secrets, w.product.Secrets)
+	text := withoutMiddle(Redacted{Err: err, Secrets: secrets}.Error())
 	for kind, known := range kinds {
 		if errors.Is(err, known) {
-			return Product{Problem: kind}, errors.New(text)
+			return product{Problem: kind}, errors.New(text)
 		}
 	}
-	return Product{}, errors.New(text)
+	return product{}, errors.New(text)
 }
 
-// Do has a task done in a child, for the tenant who owns the release. An error says which of the errors of this package it is, and does
+// do has a task done in a child, for the tenant who owns the release. An error says which of the errors of this package it is, and does
 // not show the secrets of the task.
-func Do(ctx context.Context, children *Pool, owner string, t Task, answers map[string]confined.Answer) (Product, error) {
-	made, err := children.Run(ctx, confined.Job{Owner: owner, Answers: answers}, t)
+func (e *Engine) do(ctx context.Context, owner string, t task, answers map[string]confined.Answer) (product, error) {
+	made, err := e.children.Run(ctx, confined.Job{Owner: owner, Answers: answers}, t)
 	if err == nil {
 		return made, nil
 	}
-	return Product{}, toldBy(made.Problem, err)
+	return product{}, toldBy(made.Problem, err)
 }
 
 // toldBy returns an error of a task as one of this package.
@@ -194,28 +184,35 @@ func (f *foreignError) Unwrap() error { return f.kind }
 
 // worker does one task.
 type worker struct {
-	task    Task
+	task    task
 	parent  *confined.Parent
-	product *Product
-	// given are all values, with those of the chart.
-	given map[string]any
+	product product
+	// values are those of the task, given with those of the chart, once they are known.
+	values, given map[string]any
 }
 
 func (w *worker) work() error {
+	if len(w.task.Values) > 0 {
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(w.task.Values, &w.values); err != nil {
+			return err
+		}
+	}
+	w.values = asHelmReads(w.values).(map[string]any)
+	w.given = w.values
 	w.parent.Begin("files of the chart")
 	chart, err := w.task.Chart.load()
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrChart, err)
 	}
 	switch w.task.Verb {
-	case TaskLoad:
+	case taskLoad:
 		w.describe(chart)
 		return nil
-	case TaskDefinitions:
+	case taskDefinitions:
 		return w.definitions(chart)
-	case TaskValues:
+	case taskValues:
 		return w.seen(chart)
-	case TaskRelease:
+	case taskRelease:
 		return w.release(chart)
 	}
 	return w.objects(chart)
