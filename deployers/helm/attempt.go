@@ -38,7 +38,7 @@ type attempt struct {
 	failure  error
 	// testing is the revision whose tests are to pass, nil when there are none.
 	testing *engine.Release
-	// values are the exports that come from the values of the chart.
+	// values are the exports that come from the values of the chart, by their keys.
 	values map[string]any
 }
 

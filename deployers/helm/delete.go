@@ -66,20 +66,20 @@ func (d *deployer) beginDelete(item *contract.Item) (*job, error) {
 }
 
 // scatter finds out what is where by the record alone.
-func (j *job) scatter(context.Context) (resources.Progress, error) {
+func (j *job) scatter(context.Context) error {
 	isKnown := !contract.HasLostRecord(j.item.DeployItem) && sites.Scatter(j.status.Inventory, j.recordedObjects())
 	if isKnown {
-		return resources.Progress{}, nil
+		return nil
 	}
 	if j.item.TargetProblem != nil {
-		return resources.Progress{}, contract.CannotLook(j.item.DeployItem, j.item.TargetProblem)
+		return contract.CannotLook(j.item.DeployItem, j.item.TargetProblem)
 	}
-	return resources.Progress{}, contract.CannotLook(j.item.DeployItem, misconfigured(j.item, errNoTarget))
+	return contract.CannotLook(j.item.DeployItem, misconfigured(j.item, errNoTarget))
 }
 
 // settleOrExplain is settle for a deletion.
-func (j *job) settleOrExplain(ctx context.Context) (resources.Progress, error) {
-	return resources.Progress{}, contract.CannotLook(j.item.DeployItem, j.sort(ctx))
+func (j *job) settleOrExplain(ctx context.Context) error {
+	return contract.CannotLook(j.item.DeployItem, j.settle(ctx))
 }
 
 // isNothing reports whether no job of an item has set out to put anything anywhere.
@@ -89,25 +89,25 @@ func isNothing(status *helmv1alpha1.ProviderStatus) bool {
 }
 
 // retireAll uninstalls the releases on the target.
-func (j *job) retireAll(ctx context.Context) (resources.Progress, error) {
+func (j *job) retireAll(ctx context.Context) error {
 	for _, release := range slices.Clone(j.status.Inventory.Releases) {
-		if progress, err := j.retire(ctx, j.item.Target, release); err != nil || !progress.Done() {
-			return progress, err
+		if err := until(j.retire(ctx, j.item.Target, release)); err != nil {
+			return err
 		}
 	}
-	return resources.Progress{}, nil
+	return nil
 }
 
 // deleteObjects removes the objects that were applied without a release.
-func (j *job) deleteObjects(ctx context.Context) (resources.Progress, error) {
+func (j *job) deleteObjects(ctx context.Context) error {
 	found, err := sites.Confirm(ctx, j.session(), slices.Concat(j.known.Attempted, j.known.Planned))
 	if err != nil {
-		return resources.Progress{}, err
+		return err
 	}
-	return removal.Delete(ctx, j.session(), resources.Union(j.known.Recorded, found), j.deletionGroups())
+	return until(removal.Delete(ctx, j.session(), resources.Union(j.known.Recorded, found), j.deletionGroups()))
 }
 
 // leaveAllElsewhere uninstalls what is on other clusters. The deletion waits for those that cannot be reached.
-func (j *job) leaveAllElsewhere(ctx context.Context) (resources.Progress, error) {
-	return sites.LeaveElsewhere(ctx, j.session(), j.status.Inventory, j.deletionGroups(), j.retire)
+func (j *job) leaveAllElsewhere(ctx context.Context) error {
+	return until(sites.LeaveElsewhere(ctx, j.session(), j.status.Inventory, j.deletionGroups(), j.retire))
 }

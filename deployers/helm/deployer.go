@@ -119,10 +119,10 @@ type job struct {
 	applied apply.Applied
 }
 
-// step is one entry in the list of a job. The job goes on when the progress is done.
+// step is one entry in the list of a job.
 type step struct {
 	checkpoint string
-	run        func(*job, context.Context) (resources.Progress, error)
+	run        func(*job, context.Context) error
 }
 
 // observeSteps are the steps of a job after the target is as the job wants it.
@@ -151,7 +151,6 @@ func (d *deployer) Ensure(ctx context.Context, item *contract.Item) (contract.Ou
 		}
 		j.attempt.reached = j.now()
 	}
-	j.exports = j.attempt.values
 	return j.walk(ctx, observeSteps)
 }
 
@@ -163,12 +162,41 @@ func (j *job) walk(ctx context.Context, steps []step) (contract.Outcome, error) 
 				return j.outcome(contract.Outcome{}), err
 			}
 		}
-		progress, err := s.run(j, ctx)
-		if err != nil || !progress.Done() {
-			return j.outcome(progress.Outcome()), err
+		if err := s.run(j, ctx); err != nil {
+			wait, ok := errors.AsType[*waiting](err)
+			if !ok {
+				return j.outcome(contract.Outcome{}), err
+			}
+			if wait.cause == nil {
+				err = nil
+			}
+			return j.outcome(wait.progress.Outcome()), err
 		}
 	}
 	return j.outcome(contract.Outcome{Done: true, Exports: j.exports}), nil
+}
+
+// waiting is the error of a step that has to wait, or failed with cause where a change of what it watches may help.
+type waiting struct {
+	progress resources.Progress
+	cause    error
+}
+
+func (w *waiting) Error() string {
+	if w.cause != nil {
+		return w.cause.Error()
+	}
+	return w.progress.Waiting()
+}
+
+func (w *waiting) Unwrap() error { return w.cause }
+
+// until returns what a step waits for, or fails with; nil for neither.
+func until(progress resources.Progress, err error) error {
+	if err != nil && len(progress.Watch) == 0 || err == nil && progress.Done() {
+		return err
+	}
+	return &waiting{progress, err}
 }
 
 // outcome adds the provider status to record, if anything was done for it.

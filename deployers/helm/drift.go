@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
@@ -135,13 +136,13 @@ func (j *job) lostDrift(ctx context.Context, record managedresource.ResourceRefe
 
 // objectDrift compares with the objects of the chart, unless chart or values give others than those that the last job applied.
 func (j *job) objectDrift(ctx context.Context, options apply.DriftOptions) ([]contract.Drift, error) {
-	for _, run := range []func(*job, context.Context) (resources.Progress, error){(*job).resolveChart, (*job).readValues, (*job).renderObjects} {
-		progress, err := run(j, ctx)
+	for _, run := range []func(*job, context.Context) error{(*job).resolveChart, (*job).readValues, (*job).renderObjects} {
+		err := run(j, ctx)
+		if _, waits := errors.AsType[*waiting](err); waits {
+			return nil, contract.ErrNoVerdict
+		}
 		if err != nil {
 			return nil, err
-		}
-		if !progress.Done() {
-			return nil, contract.ErrNoVerdict
 		}
 	}
 	if j.status.ObjectsDigest == "" || digestOf(j.desired, false) != j.status.ObjectsDigest {
@@ -189,10 +190,7 @@ func withoutContent(desired []resources.Desired) []resources.Desired {
 
 // inventoryFor lists the objects of a release as it is on a cluster; nil where they are too many, or cannot be told.
 func inventoryFor(ctx context.Context, cluster *target.Cluster, release *engine.Release) *helmv1alpha1.ReleaseInventory {
-	objects, err := objectsOf(release)
-	if err == nil {
-		objects, err = locate(ctx, cluster, objects)
-	}
+	objects, err := objectsAt(ctx, cluster, release)
 	if err != nil || len(objects) > maxInventory {
 		return nil
 	}

@@ -106,7 +106,7 @@ func TestARecordThatCannotBeReadIsForAPersonToCure(t *testing.T) {
 	failure := kit.AsFailure("", err)
 	assert.Equal(f, kit.Stalled, failure.Kind, "%v", err)
 	assert.Equal(f, "RecordUnreadable", failure.Reason)
-	assert.ErrorContains(f, err, "Secret "+record.Name+" is no record of a Helm release that can be read")
+	assert.ErrorContains(f, err, "is no record of a Helm release that can be read")
 	_, err = f.deployer().Delete(f.ctx, f.contractItem())
 	require.Error(f, err)
 	assert.NotEqual(f, kit.Stalled, kit.AsFailure("", err).Kind, "%v", err)

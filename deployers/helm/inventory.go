@@ -114,44 +114,39 @@ func statusOf(item *v1alpha1.DeployItem, decoded *helmv1alpha1.ProviderConfigura
 	return status, nil
 }
 
-// settle finds out what is where.
-func (j *job) settle(ctx context.Context) (resources.Progress, error) {
-	return resources.Progress{}, j.sort(ctx)
-}
-
 // recordRelease records the release that the job sets out to make where the plan does not say it: the Target leads to another cluster than
 // when the job was picked up, or its cluster did not answer then.
-func (j *job) recordRelease(ctx context.Context) (resources.Progress, error) {
+func (j *job) recordRelease(ctx context.Context) error {
 	if sites.IsPlanned(j.before, *j.status.Inventory.Cluster, releaseOf(j.config)) {
-		return resources.Progress{}, nil
+		return nil
 	}
 	j.noteRelease()
-	return resources.Progress{}, j.recordAhead(ctx)
+	return j.recordAhead(ctx)
 }
 
 // recordObjects records the objects that the job sets out to apply where they are not on record.
-func (j *job) recordObjects(ctx context.Context) (resources.Progress, error) {
+func (j *job) recordObjects(ctx context.Context) error {
 	attempted := sites.Attempted(j.desired, nil)
 	for i := range attempted {
 		attempted[i].Resource.Namespace = cmp.Or(attempted[i].Resource.Namespace, j.config.Namespace)
 	}
 	attempted, err := locate(ctx, j.item.Target, attempted)
 	if err != nil {
-		return resources.Progress{}, err
+		return err
 	}
 	missing := sites.Unplanned(j.before, j.recordedObjects(), *j.status.Inventory.Cluster, attempted)
 	if len(missing) == 0 {
-		return resources.Progress{}, nil
+		return nil
 	}
 	j.known.Planned = resources.Union(j.known.Planned, resources.Orphans(missing, slices.Concat(j.known.Recorded, j.known.Attempted)))
-	return resources.Progress{}, j.recordAhead(ctx)
+	return j.recordAhead(ctx)
 }
 
 // leaveElsewhere uninstalls what earlier jobs put on other clusters. What those do not allow is no failure of this job: it stays recorded and
 // becomes a warning.
-func (j *job) leaveElsewhere(ctx context.Context) (resources.Progress, error) {
+func (j *job) leaveElsewhere(ctx context.Context) error {
 	var progress resources.Progress
 	var err error
 	progress, j.attempt.warning, err = sites.LeaveOrWarn(ctx, j.session(), &j.attempt.departure, j.status.Inventory, j.config.DeletionGroups, j.retire)
-	return progress, err
+	return until(progress, err)
 }

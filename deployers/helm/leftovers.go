@@ -41,6 +41,15 @@ func objectsOf(release *engine.Release) ([]managedresource.ManagedResourceStatus
 	return objects, nil
 }
 
+// objectsAt returns the objects of a revision, as they are on a cluster, without its hooks.
+func objectsAt(ctx context.Context, cluster *target.Cluster, release *engine.Release) ([]managedresource.ManagedResourceStatus, error) {
+	objects, err := objectsOf(release)
+	if err != nil {
+		return nil, err
+	}
+	return locate(ctx, cluster, objects)
+}
+
 // locate takes the namespace off the objects whose kind has none on the cluster.
 func locate(
 	ctx context.Context, cluster *target.Cluster, objects []managedresource.ManagedResourceStatus,
@@ -74,35 +83,32 @@ func attemptedIn(revisions []*engine.Release, selects func(*engine.Release) bool
 
 // removeLeftovers deletes what earlier attempts and jobs put on the target and the release does not have: Helm compares with the last revision
 // that ended well only, and goes on when it may not delete something.
-func (j *job) removeLeftovers(ctx context.Context) (resources.Progress, error) {
+func (j *job) removeLeftovers(ctx context.Context) error {
 	differs := func(r *engine.Release) bool { return r.Manifest != j.release.Manifest }
 	attempted := resources.Union(j.known.Attempted, attemptedIn(j.revisions, differs))
 	if len(attempted) == 0 && len(j.known.Recorded) == 0 {
 		j.revisions = nil
-		return resources.Progress{}, nil
+		return nil
 	}
-	objects, err := objectsOf(j.release)
+	objects, err := objectsAt(ctx, j.item.Target, j.release)
 	if err != nil {
-		return resources.Progress{}, err
-	}
-	if objects, err = locate(ctx, j.item.Target, objects); err != nil {
-		return resources.Progress{}, err
+		return err
 	}
 	if attempted, err = locate(ctx, j.item.Target, attempted); err != nil {
-		return resources.Progress{}, err
+		return err
 	}
 	j.known.Attempted = resources.Orphans(attempted, objects) // on record until they are gone
 	if _, err := removeOwned(ctx, j.session(), j.item.Target, releaseOf(j.config), j.known.Attempted); err != nil {
-		return resources.Progress{}, helmProblem(err)
+		return helmProblem(err)
 	}
 	if err := j.unmark(ctx, objects); err != nil {
-		return resources.Progress{}, helmProblem(err)
+		return helmProblem(err)
 	}
-	progress, err := removal.Delete(ctx, j.session(), resources.Orphans(j.known.Recorded, objects), j.config.DeletionGroupsDuringUpdate)
-	if err == nil && progress.Done() {
-		j.known, j.revisions = sites.Known{}, nil
+	if err := until(removal.Delete(ctx, j.session(), resources.Orphans(j.known.Recorded, objects), j.config.DeletionGroupsDuringUpdate)); err != nil {
+		return err
 	}
-	return progress, err
+	j.known, j.revisions = sites.Known{}, nil
+	return nil
 }
 
 // removeOwned deletes those of the leftovers that the release owns on the cluster and that are not to be kept. The progress names what is still there.
@@ -218,7 +224,7 @@ func nulls(keys iter.Seq[string]) map[string]any {
 }
 
 // retireOthers uninstalls the releases that earlier jobs made on the target under another name or in another namespace.
-func (j *job) retireOthers(ctx context.Context) (resources.Progress, error) {
+func (j *job) retireOthers(ctx context.Context) error {
 	for _, release := range slices.Clone(j.status.Inventory.Releases) {
 		if release == releaseOf(j.config) {
 			continue
@@ -226,27 +232,27 @@ func (j *job) retireOthers(ctx context.Context) (resources.Progress, error) {
 		j.touched = true
 		flags := j.flags()
 		flags.UntilGone = true // the new release may have objects of the same names
-		if progress, err := j.uninstall(ctx, j.item.Target, release, flags); err != nil || !progress.Done() {
-			return progress, helmProblem(err)
+		if err := until(j.uninstall(ctx, j.item.Target, release, flags)); err != nil {
+			return helmProblem(err)
 		}
 		j.dropRelease(release)
 	}
-	return resources.Progress{}, nil
+	return nil
 }
 
 func isAny(*engine.Release) bool { return true }
 
 // leaveReleases removes what releases of the item have on the target and the objects of template mode do not, and then their records. What
 // both have stays.
-func (j *job) leaveReleases(ctx context.Context) (resources.Progress, error) {
+func (j *job) leaveReleases(ctx context.Context) error {
 	for _, release := range slices.Clone(j.status.Inventory.Releases) {
 		history, err := j.engine.History(ctx, j.item.Target, release.Namespace, release.Name)
 		if err != nil {
-			return resources.Progress{}, helmProblem(err)
+			return helmProblem(err)
 		}
 		isOurs, err := j.mayRemove(history)
 		if err != nil {
-			return resources.Progress{}, err
+			return err
 		}
 		if !isOurs {
 			j.dropRelease(release)
@@ -254,22 +260,21 @@ func (j *job) leaveReleases(ctx context.Context) (resources.Progress, error) {
 		}
 		attempted, err := locate(ctx, j.item.Target, resources.Union(j.known.Attempted, resources.Union(attemptedIn(history, isAny), j.lost(release, history))))
 		if err != nil {
-			return resources.Progress{}, err
+			return err
 		}
-		progress, err := removeOwned(ctx, j.session(), j.item.Target, release, resources.Orphans(attempted, j.applied.Managed))
-		if err != nil || !progress.Done() {
-			return progress, helmProblem(err)
+		if err := until(removeOwned(ctx, j.session(), j.item.Target, release, resources.Orphans(attempted, j.applied.Managed))); err != nil {
+			return helmProblem(err)
 		}
 		if err := j.disown(ctx, release); err != nil {
-			return resources.Progress{}, helmProblem(err)
+			return helmProblem(err)
 		}
 		for _, revision := range history {
 			if err := j.engine.Forget(ctx, j.item.Target, revision); err != nil {
-				return resources.Progress{}, helmProblem(err)
+				return helmProblem(err)
 			}
 		}
 		j.dropRelease(release)
 	}
 	j.known.Attempted = nil
-	return resources.Progress{}, nil
+	return nil
 }

@@ -230,12 +230,3 @@ func TestLabelValue(t *testing.T) {
 		assert.LessOrEqual(t, len(value), 63)
 	}
 }
-
-func TestMerged(t *testing.T) {
-	result, err := merged(map[string]any{"a": map[string]any{"b": 1}}, map[string]any{"a": map[string]any{"c": 2}, "d": 3})
-	require.NoError(t, err)
-	assert.Equal(t, map[string]any{"a": map[string]any{"b": 1, "c": 2}, "d": 3}, result)
-
-	_, err = merged(map[string]any{"a": 1}, map[string]any{"a": 2})
-	require.ErrorContains(t, err, "two of them write to a")
-}

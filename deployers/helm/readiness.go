@@ -20,17 +20,17 @@ func subjectsFor(managed []managedresource.ManagedResourceStatus) []readiness.Su
 }
 
 // checkDefaultReadiness asks whether the objects that were deployed are ready. What was ready once is not asked again.
-func (j *job) checkDefaultReadiness(ctx context.Context) (resources.Progress, error) {
+func (j *job) checkDefaultReadiness(ctx context.Context) error {
 	var progress resources.Progress
 	var err error
 	j.attempt.unready, progress, err = (&readiness.Checks{Session: j.session(), Health: j.health}).Default(ctx, j.health.Asked(j.attempt.unready))
 	if j.attempt.reached != nil {
 		readiness.ForgetFailedRuns(j.attempt.reached.ManagedResources, j.attempt.unready, err)
 	}
-	return progress, err
+	return until(progress, err)
 }
 
 // checkCustomReadiness asks whether the checks of the configuration hold.
-func (j *job) checkCustomReadiness(ctx context.Context) (resources.Progress, error) {
-	return readiness.Custom(ctx, j.session(), j.config.ReadinessChecks.CustomReadinessChecks)
+func (j *job) checkCustomReadiness(ctx context.Context) error {
+	return until(readiness.Custom(ctx, j.session(), j.config.ReadinessChecks.CustomReadinessChecks))
 }

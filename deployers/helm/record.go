@@ -17,8 +17,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 )
 
-// sort sorts the inventory by the cluster that the target is.
-func (j *job) sort(ctx context.Context) error {
+// settle sorts the inventory by the cluster that the target is.
+func (j *job) settle(ctx context.Context) error {
 	j.before = *j.status.Inventory
 	known, err := sites.Settle(ctx, j.session(), j.status.Inventory, j.recordedObjects())
 	if err != nil {

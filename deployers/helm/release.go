@@ -52,7 +52,7 @@ const (
 const reasonValuesRemoved = "ValuesRemoved"
 
 // resolveChart gets the chart.
-func (j *job) resolveChart(ctx context.Context) (resources.Progress, error) {
+func (j *job) resolveChart(ctx context.Context) error {
 	chart, used, err := j.charts.Find(ctx, j.item, &j.config.Chart)
 	if err == nil || len(used) > 0 {
 		j.attempt.sources = append([]v1alpha1.SourceStatus{}, used...)
@@ -65,27 +65,27 @@ func (j *job) resolveChart(ctx context.Context) (resources.Progress, error) {
 }
 
 // deployRelease makes the revision of this job, once, unless what is deployed has been made from the same.
-func (j *job) deployRelease(ctx context.Context) (resources.Progress, error) {
+func (j *job) deployRelease(ctx context.Context) error {
 	settings, err := j.settings(helmv1alpha1.ActionUpgrade)
 	if err != nil {
-		return resources.Progress{}, err
+		return err
 	}
 	if j.labels, err = releaseLabels(j.item, content{chart: j.chart, values: j.values, applied: appliedOf(j.config, settings)}); err != nil {
-		return resources.Progress{}, err
+		return err
 	}
 	j.touched = true
 	j.noteRelease()
 	if err := j.adopt(ctx); err != nil {
-		return resources.Progress{}, helmProblem(err)
+		return helmProblem(err)
 	}
 	if j.release, err = j.reach(ctx); err != nil {
-		return resources.Progress{}, helmProblem(err)
+		return helmProblem(err)
 	}
 	if j.workloads, err = workloadsOf(j.release); err != nil {
-		return resources.Progress{}, err
+		return err
 	}
 	if j.attempt.unready, err = subjectsOf(ctx, j.item.Target, j.health, j.release); err != nil {
-		return resources.Progress{}, err
+		return err
 	}
 	j.status.ObjectsDigest = ""
 	j.status.Release = &helmv1alpha1.ReleaseStatus{
@@ -95,7 +95,7 @@ func (j *job) deployRelease(ctx context.Context) (resources.Progress, error) {
 	}
 	j.planTests()
 	j.announceRelease()
-	return resources.Progress{}, nil
+	return nil
 }
 
 // workloadsOf returns the objects of a release that have a readiness rule of their own.
@@ -223,11 +223,11 @@ func SourcesOf(item *v1alpha1.DeployItem) []v1alpha1.SourceReference {
 }
 
 // awaitSource makes a job wait for the source whose change will end an error. Other errors stay as they are.
-func (j *job) awaitSource(err error) (resources.Progress, error) {
+func (j *job) awaitSource(err error) error {
 	outcome, waits := j.options.AwaitSource(err)
 	if !waits {
-		return resources.Progress{}, err
+		return err
 	}
 	j.attempt.sources = []v1alpha1.SourceStatus{}
-	return resources.Progress{Reasons: []string{outcome.Waiting}, Watch: outcome.Watch}, nil
+	return until(resources.Progress{Reasons: []string{outcome.Waiting}, Watch: outcome.Watch}, nil)
 }

@@ -16,18 +16,18 @@ import (
 
 // search finds on the target what the record of the item has lost: releases and objects that carry its marks, UID included. An item with a
 // record searches nothing.
-func (j *job) search(ctx context.Context) (resources.Progress, error) {
+func (j *job) search(ctx context.Context) error {
 	_, err := j.find(ctx)
-	return resources.Progress{}, err
+	return err
 }
 
 // searchOrExplain is search for a deletion, which does not end where nothing could be looked at.
-func (j *job) searchOrExplain(ctx context.Context) (resources.Progress, error) {
+func (j *job) searchOrExplain(ctx context.Context) error {
 	refusal, err := j.find(ctx)
 	if err == nil && refusal != nil {
 		err = fmt.Errorf("cannot look for objects of an earlier job: %w", refusal)
 	}
-	return resources.Progress{}, contract.CannotLook(j.item.DeployItem, err)
+	return contract.CannotLook(j.item.DeployItem, err)
 }
 
 // find adds what the record has lost to what is known. If the credentials may list no objects at all it returns a refusal. That they may not list

@@ -35,20 +35,20 @@ var templateSteps = []step{
 
 // renderObjects renders the chart, definitions first. As with a release, the definitions of its crds directory and what says so by
 // helm.sh/resource-policy are never deleted; all other objects have policy manage.
-func (j *job) renderObjects(ctx context.Context) (resources.Progress, error) {
+func (j *job) renderObjects(ctx context.Context) error {
 	request := j.rendering()
 	request.SkipSchemaValidation = true // without a release Helm never validated the values; charts in use may depend on that
 	rendering, err := j.engine.Render(ctx, request)
 	if err != nil {
-		return resources.Progress{}, helmProblem(err)
+		return helmProblem(err)
 	}
 	definitions, err := expand(rendering.CRDs, managedresource.KeepPolicy)
 	if err != nil {
-		return resources.Progress{}, err
+		return err
 	}
 	objects, err := expand(rendering.Objects, managedresource.ManagePolicy)
 	j.desired = append(definitions, objects...)
-	return resources.Progress{}, err
+	return err
 }
 
 // rendering is what the engine needs to render the chart.
@@ -79,12 +79,12 @@ func expand(objects []map[string]any, policy managedresource.ManifestPolicy) ([]
 }
 
 // applyObjects brings the objects to the target. What was handled is recorded also when some fail.
-func (j *job) applyObjects(ctx context.Context) (resources.Progress, error) {
+func (j *job) applyObjects(ctx context.Context) error {
 	j.touched = true
 	if j.config.CreateNamespace {
 		// A namespace made here is never updated or deleted, so it is not recorded.
 		if err := j.engine.EnsureNamespace(ctx, j.item.Target, j.config.Namespace); err != nil {
-			return resources.Progress{}, helmProblem(err)
+			return helmProblem(err)
 		}
 	}
 	last := j.status.ObjectsDigest
@@ -100,24 +100,23 @@ func (j *job) applyObjects(ctx context.Context) (resources.Progress, error) {
 	})
 	j.known.Recorded = resources.Union(j.applied.Managed, j.known.Recorded)
 	j.known.Attempt(j.applied.Refused)
-	return j.applied.Progress, refusal(err)
+	return until(j.applied.Progress, refusal(err))
 }
 
 // deleteOrphans removes the objects that earlier jobs applied and this one did not.
-func (j *job) deleteOrphans(ctx context.Context) (resources.Progress, error) {
+func (j *job) deleteOrphans(ctx context.Context) error {
 	found, err := sites.Confirm(ctx, j.session(), resources.Orphans(j.known.Attempted, j.applied.Managed))
 	if err != nil {
-		return resources.Progress{}, err
+		return err
 	}
 	j.known.Recorded = resources.Union(j.known.Recorded, found)
 	orphans := resources.Orphans(j.known.Recorded, j.applied.Managed)
-	progress, err := removal.Delete(ctx, j.session(), orphans, j.config.DeletionGroupsDuringUpdate)
-	if err != nil || !progress.Done() {
-		return progress, err
+	if err := until(removal.Delete(ctx, j.session(), orphans, j.config.DeletionGroupsDuringUpdate)); err != nil {
+		return err
 	}
 	j.known.Recorded, j.known.Planned = j.applied.Managed, nil
 	j.attempt.unready = j.applied.Subjects
-	return resources.Progress{}, nil
+	return nil
 }
 
 // announceObjects prepares the event about objects that were applied without a release.

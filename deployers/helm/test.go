@@ -17,7 +17,6 @@ import (
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 )
 
 // maxTests is how many tests the status lists.
@@ -65,17 +64,17 @@ func (j *job) planTests() {
 }
 
 // runTests runs the tests of the chart. What is recorded of an earlier run that failed is not repeated: only a new revision is tested again.
-func (j *job) runTests(ctx context.Context) (resources.Progress, error) {
+func (j *job) runTests(ctx context.Context) error {
 	tested := j.attempt.testing
 	if tested == nil {
-		return resources.Progress{}, nil
+		return nil
 	}
 	var failure error
 	if len(failedOf(testsIn(j.config, tested))) == 0 {
 		tested, failure = j.test(ctx)
 	}
 	if tested == nil {
-		return resources.Progress{}, helmProblem(failure)
+		return helmProblem(failure)
 	}
 	j.attempt.testing = tested
 	tests := testsIn(j.config, tested)
@@ -85,20 +84,20 @@ func (j *job) runTests(ctx context.Context) (resources.Progress, error) {
 	case len(failed) == 0:
 		j.attempt.testing = nil
 		forgive(j.attempt.reached)
-		return resources.Progress{}, nil
+		return nil
 	case j.config.Test.IgnoreFailures:
 		j.attempt.testing = nil
 		forgive(j.attempt.reached)
 		j.attempt.warn(fmt.Sprintf("the tests %s failed, which test.ignoreFailures allows", strings.Join(failed, ", ")))
-		return resources.Progress{}, nil
+		return nil
 	}
-	return resources.Progress{}, j.reject(tested, failed, failure)
+	return j.reject(tested, failed, failure)
 }
 
 // test runs the tests and returns the revision with the results. It is nil when they are not known.
 func (j *job) test(ctx context.Context) (*engine.Release, error) {
 	if j.values == nil { // the release was reached in an earlier call
-		if _, err := j.readValues(ctx); err != nil {
+		if err := j.readValues(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -113,10 +113,7 @@ func (j *job) removeLost(
 
 // awaitObjects says which objects of a release that is leaving are still there.
 func (j *job) awaitObjects(ctx context.Context, cluster *target.Cluster, last *engine.Release) (resources.Progress, error) {
-	objects, err := objectsOf(last)
-	if err == nil {
-		objects, err = locate(ctx, cluster, objects)
-	}
+	objects, err := objectsAt(ctx, cluster, last)
 	if err != nil {
 		return resources.Progress{}, err
 	}
@@ -148,11 +145,7 @@ func (j *job) leftoversOf(ctx context.Context, cluster *target.Cluster, history 
 	if err != nil || len(history) == 0 {
 		return attempted, err
 	}
-	last, err := objectsOf(history[len(history)-1])
-	if err != nil {
-		return nil, err
-	}
-	last, err = locate(ctx, cluster, last)
+	last, err := objectsAt(ctx, cluster, history[len(history)-1])
 	if err != nil {
 		return nil, err
 	}

@@ -16,21 +16,20 @@ import (
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 )
 
 // readValues merges the values of the configuration over those that it refers to.
-func (j *job) readValues(ctx context.Context) (resources.Progress, error) {
+func (j *job) readValues(ctx context.Context) error {
 	values, err := config.DecodeValues(j.config.Values)
 	if err != nil {
-		return resources.Progress{}, misconfigured(j.item, fmt.Errorf("spec.config.%w", err))
+		return misconfigured(j.item, fmt.Errorf("spec.config.%w", err))
 	}
 	sources, err := valuesSources(ctx, j.options.Live, j.item.DeployItem.Namespace, j.config.ValuesFrom)
 	if err != nil {
-		return resources.Progress{}, err
+		return err
 	}
 	if j.values, err = engine.MergeValues(sources, values); err != nil {
-		return resources.Progress{}, misconfigured(j.item, fmt.Errorf("spec.config.%w", err))
+		return misconfigured(j.item, fmt.Errorf("spec.config.%w", err))
 	}
 	j.secrets = nil
 	for i, source := range sources {
@@ -43,7 +42,7 @@ func (j *job) readValues(ctx context.Context) (resources.Progress, error) {
 		}
 		j.secrets = append(j.secrets, engine.TextsOf(string(source.Content))...)
 	}
-	return resources.Progress{}, nil
+	return nil
 }
 
 // valuesSources reads what valuesFrom refers to, each object once. What is optional and not there is an empty file.

@@ -11,16 +11,12 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
-	"github.com/flux-landscaper/flux-landscaper/sources/flux"
-	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
@@ -88,15 +84,15 @@ func (f *Finder) fromComponent(
 	defer session.Close()
 	root, err := session.Root(ctx, wanted.definition)
 	if err != nil {
-		return nil, componentProblem(wanted.field, err)
+		return nil, problem(wanted.field+": ", invalidComponent, err)
 	}
 	resource, err := wanted.find(root.Descriptor)
 	if err != nil {
-		return nil, componentProblem(wanted.field, err)
+		return nil, problem(wanted.field+": ", invalidComponent, err)
 	}
 	found, err := session.Chart(ctx, root.Descriptor, resource)
 	if err != nil {
-		return nil, componentProblem(wanted.field, err)
+		return nil, problem(wanted.field+": ", invalidComponent, err)
 	}
 	field := fmt.Sprintf("%s (resource %q of component %s)", wanted.field, resource.Name, root.Descriptor.Key())
 	return f.fromAccess(ctx, item, field, found)
@@ -146,7 +142,7 @@ func (f *Finder) fromAccess(ctx context.Context, item *contract.Item, field stri
 	}
 	archive, err := found.Content.ReadAll(maxArchive)
 	if err != nil {
-		return nil, componentProblem(field, err)
+		return nil, problem(field+": ", invalidComponent, err)
 	}
 	return f.load(ctx, item, field, archive)
 }
@@ -162,27 +158,6 @@ func findChart(d *component.Descriptor, name string) (*component.Resource, error
 	}
 	return nil, fmt.Errorf("component %s has no resource %q of type helmChart; correct resourceName, or publish the chart: %w",
 		d.Key(), name, component.ErrNotFound)
-}
-
-// componentProblem says who can end a problem with a component. What is not there may still be published.
-func componentProblem(field string, err error) error {
-	var source *flux.Error
-	var replaced *replacedError
-	switch {
-	case errors.As(err, &replaced):
-		return kit.Stall("GetChart", "DigestMismatch", "%s: %w", field, err)
-	case errors.As(err, &source):
-		return sourceProblem(field+": ", err)
-	case errors.Is(err, oci.ErrUnauthorized):
-		return kit.Coded(kit.Again("GetChart", "Unauthorized", "%s: %w", field, err), v1alpha1.ErrorUnauthorized)
-	case errors.Is(err, repository.ErrRepositoryMissing):
-		return kit.Stall("GetChart", "RepositoryContextMissing", "%s: %w", field, err)
-	case errors.Is(err, component.ErrNotFound), errors.Is(err, oci.ErrNotFound):
-		return kit.Again("GetChart", "ChartNotFound", "%s: %w", field, err)
-	case errors.Is(err, fetch.ErrGone), fault.KindOf(err) != fault.Stalled:
-		return kit.Again("GetChart", "DownloadFailed", "%s: %w", field, err)
-	}
-	return kit.Stall("GetChart", "InvalidComponent", "%s: %w", field, err)
 }
 
 // mismatch is the error about a chart other than the one that was published with the component.

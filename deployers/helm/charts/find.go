@@ -14,14 +14,17 @@ import (
 	"k8s.io/utils/lru"
 
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
@@ -88,14 +91,48 @@ func (f *Finder) load(ctx context.Context, item *contract.Item, field string, ar
 	return chart, badChart(field, err)
 }
 
+// badChart is problem for what the engine says of a chart; other errors stay as they are.
 func badChart(field string, err error) error {
-	switch {
-	case errors.Is(err, engine.ErrChart):
-		return kit.Stall("GetChart", "InvalidChart", "%s: %w; publish a valid chart", field, err)
-	case errors.Is(err, engine.ErrNotRun):
-		return kit.Again("GetChart", "RenderProcessEnded", "%s: %w", field, err)
+	if errors.Is(err, engine.ErrChart) || errors.Is(err, engine.ErrNotRun) {
+		return problem(field+": ", "", err)
 	}
 	return err
+}
+
+// invalidComponent is the reason for what is wrong with a component for good.
+const invalidComponent = "InvalidComponent"
+
+// problem says who can end an error: what is not there may still be published, and what a source or a registry offers may be replaced, but not what is wrong
+// with the content that it offers now. At is where the chart comes from, invalid the reason for such content.
+func problem(at, invalid string, err error) error {
+	again := func(reason string) error { return kit.Again("GetChart", reason, "%s%w", at, err) }
+	stall := func(reason string) error { return kit.Stall("GetChart", reason, "%s%w", at, err) }
+	source, isSource := errors.AsType[*flux.Error](err)
+	_, isReplaced := errors.AsType[*replacedError](err)
+	switch {
+	case err == nil:
+		return nil
+	case isReplaced:
+		return stall("DigestMismatch")
+	case isSource && source.Waiting:
+		return again(string(source.Reason))
+	case isSource:
+		return stall(string(source.Reason))
+	case errors.Is(err, engine.ErrChart):
+		return kit.Stall("GetChart", "InvalidChart", "%s%w; publish a valid chart", at, err)
+	case errors.Is(err, engine.ErrNotRun):
+		return again("RenderProcessEnded")
+	case errors.Is(err, oci.ErrUnauthorized):
+		return kit.Coded(again("Unauthorized"), v1alpha1.ErrorUnauthorized)
+	case errors.Is(err, repository.ErrRepositoryMissing):
+		return stall("RepositoryContextMissing")
+	case errors.Is(err, component.ErrNotFound), errors.Is(err, oci.ErrNotFound):
+		return again("ChartNotFound")
+	case errors.Is(err, oci.ErrInvalid), errors.Is(err, oci.ErrTooLarge), errors.Is(err, fetch.ErrTooLarge), errors.Is(err, fetch.ErrUnsafe),
+		invalid == invalidComponent && !errors.Is(err, fetch.ErrGone) && fault.KindOf(err) == fault.Stalled:
+		return stall(invalid)
+	}
+	return again("DownloadFailed")
 }
 
 func (f *Finder) fromArchive(ctx context.Context, item *contract.Item, archive *helmv1alpha1.ArchiveAccess) (*engine.Chart, error) {
@@ -121,7 +158,7 @@ func (f *Finder) fromSource(ctx context.Context, item *contract.Item, chart *hel
 	}
 	source, err := f.access.Lookup(ctx, item, *chart.SourceRef)
 	if err != nil {
-		return nil, nil, sourceProblem("chart.", err)
+		return nil, nil, problem("chart.", "InvalidArtifact", err)
 	}
 	loaded, err := f.fromArtifact(ctx, item, source, chart.Path)
 	return loaded, []v1alpha1.SourceStatus{components.StatusOf(source)}, err
@@ -134,7 +171,7 @@ func (f *Finder) fromArtifact(ctx context.Context, item *contract.Item, source f
 	}
 	tree, err := f.access.Artifacts.Open(ctx, artifact)
 	if err != nil {
-		return nil, artifactProblem(err)
+		return nil, problem("chart.sourceRef: ", "InvalidArtifact", err)
 	}
 	defer tree.Close()
 	if dir == "" {
@@ -149,18 +186,9 @@ func (f *Finder) fromArtifact(ctx context.Context, item *contract.Item, source f
 func (f *Finder) fromFile(ctx context.Context, item *contract.Item, artifact fetch.Artifact, field string) (*engine.Chart, error) {
 	content, err := f.access.Artifacts.OpenFile(ctx, artifact)
 	if err != nil {
-		return nil, artifactProblem(err)
+		return nil, problem("chart.sourceRef: ", "InvalidArtifact", err)
 	}
 	return f.load(ctx, item, field, content)
-}
-
-// artifactProblem says who can end an error of a download. What a source offers may be replaced at any time, but not what is wrong with the
-// content that it offers now.
-func artifactProblem(err error) error {
-	if errors.Is(err, fetch.ErrTooLarge) || errors.Is(err, fetch.ErrUnsafe) {
-		return kit.Stall("GetChart", "InvalidArtifact", "chart.sourceRef: %w", err)
-	}
-	return kit.Again("GetChart", "DownloadFailed", "chart.sourceRef: %w", err)
 }
 
 func (f *Finder) fromTree(ctx context.Context, item *contract.Item, tree *fetch.Tree, dir string, source flux.Source) (*engine.Chart, error) {
@@ -182,16 +210,4 @@ func chartDirectory(files fs.FS) (string, error) {
 		return "", fmt.Errorf("%d charts are at the root of the artifact; name the directory of the wanted one in chart.path", len(found))
 	}
 	return path.Dir(found[0]), nil
-}
-
-// sourceProblem says who can end an error about a source, whose message begins with the field sourceRef. prefix is what comes before that.
-func sourceProblem(prefix string, err error) error {
-	var problem *flux.Error
-	if !errors.As(err, &problem) {
-		return err
-	}
-	if problem.Waiting {
-		return kit.Again("GetChart", string(problem.Reason), "%s%w", prefix, err)
-	}
-	return kit.Stall("GetChart", string(problem.Reason), "%s%w", prefix, err)
 }

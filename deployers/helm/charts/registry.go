@@ -5,12 +5,10 @@ package charts
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -40,11 +38,11 @@ func (f *Finder) pull(ctx context.Context, item *contract.Item, field, ref strin
 	}
 	manifest, err := f.access.Registries.ManifestFor(ctx, ref, oci.PullOptions{Credentials: credentials})
 	if err != nil {
-		return nil, registryProblem(field, err)
+		return nil, problem(field+": ", "InvalidChart", err)
 	}
 	layer, err := manifest.Layer(chartLayers...)
 	if err != nil {
-		return nil, registryProblem(field, err)
+		return nil, problem(field+": ", "InvalidChart", err)
 	}
 	if want != "" && layer.Digest != want {
 		return nil, mismatch(field, layer.Digest.String(), want)
@@ -52,26 +50,13 @@ func (f *Finder) pull(ctx context.Context, item *contract.Item, field, ref strin
 	// Also where the chart is known: only who gives it away has it.
 	archive, err := manifest.Blob(ctx, layer.Digest, maxArchive)
 	if err != nil {
-		return nil, registryProblem(field, err)
+		return nil, problem(field+": ", "InvalidChart", err)
 	}
 	return f.load(ctx, item, field+" "+ref, archive)
 }
 
 func noRegistries(field string) error {
 	return kit.Stall("GetChart", "NotSupported", "%s: this deployer runs without access to registries; use chart.archive", field)
-}
-
-// registryProblem says who can end an error of a registry. What is not there may still be published.
-func registryProblem(field string, err error) error {
-	switch {
-	case errors.Is(err, oci.ErrUnauthorized):
-		return kit.Coded(kit.Again("GetChart", "Unauthorized", "%s: %w", field, err), v1alpha1.ErrorUnauthorized)
-	case errors.Is(err, oci.ErrInvalid), errors.Is(err, oci.ErrTooLarge):
-		return kit.Stall("GetChart", "InvalidChart", "%s: %w", field, err)
-	case errors.Is(err, oci.ErrNotFound):
-		return kit.Again("GetChart", "ChartNotFound", "%s: %w", field, err)
-	}
-	return kit.Again("GetChart", "DownloadFailed", "%s: %w", field, err)
 }
 
 func badCredentials(err error) error {

@@ -102,7 +102,7 @@ func (f *Finder) latest(ctx context.Context, item *contract.Item, path, versions
 	}
 	tag, err := f.access.Registries.Latest(ctx, path, versions, credentials)
 	if err != nil {
-		return nil, registryProblem(repositoryField, err)
+		return nil, problem(repositoryField+": ", "InvalidChart", err)
 	}
 	return f.pull(ctx, item, repositoryField, path+":"+tag, want)
 }

@@ -16,14 +16,19 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"helm.sh/helm/v3/pkg/kube"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -360,14 +365,63 @@ func (k *kubeClient) WaitAndGetCompletedPodPhase(name string, timeout time.Durat
 // WatchUntilReady waits until a hook has ended. Of one that fails it keeps the log before Helm deletes the Pod.
 func (k *kubeClient) WatchUntilReady(resources kube.ResourceList, timeout time.Duration) error {
 	waits(k.ctx)
-	err := k.Client.WatchUntilReady(resources, timeout)
-	if err == nil || k.ctx.Err() != nil {
-		return err
-	}
+	ctx, cancel := context.WithTimeout(k.ctx, timeout)
+	defer cancel()
 	for _, hook := range resources {
+		err := awaitHook(ctx, hook)
+		if err == nil {
+			continue
+		}
 		if lines := k.lastLines(hook); lines != "" { // the failure itself counts more
 			k.journal.keepPod(hook.Name, lines)
 		}
+		return err
 	}
+	return nil
+}
+
+// awaitHook waits until a Job or Pod has ended; other objects have at once. Helm itself would go on when the operation has ended.
+func awaitHook(ctx context.Context, hook *resource.Info) error {
+	kind := hook.Mapping.GroupVersionKind.Kind
+	if kind != jobKind && kind != podKind {
+		return nil
+	}
+	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, hook.Name)
+	source := cache.NewListWatchFromClient(hook.Client, hook.Mapping.Resource.Resource, hook.Namespace, selector)
+	_, err := watchtools.UntilWithSync(ctx, source, &unstructured.Unstructured{}, nil, func(event watch.Event) (bool, error) {
+		object, isObject := event.Object.(*unstructured.Unstructured)
+		switch {
+		case event.Type == watch.Deleted:
+			return true, nil
+		case !isObject:
+			return true, fmt.Errorf("failed to deploy %s", hook.Name)
+		}
+		return hookEnded(kind, object)
+	})
 	return err
+}
+
+const jobKind, podKind = "Job", "Pod"
+
+// hookEnded reports whether a Job or Pod has ended; a bad end is an error.
+func hookEnded(kind string, object *unstructured.Unstructured) (bool, error) {
+	if kind == podKind {
+		phase, _, _ := unstructured.NestedString(object.Object, "status", "phase")
+		if phase == string(corev1.PodFailed) {
+			return true, fmt.Errorf("pod %s failed", object.GetName())
+		}
+		return phase == string(corev1.PodSucceeded), nil
+	}
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, one := range conditions {
+		condition, _ := one.(map[string]any)
+		switch {
+		case condition["status"] != string(corev1.ConditionTrue):
+		case condition["type"] == string(batchv1.JobComplete):
+			return true, nil
+		case condition["type"] == string(batchv1.JobFailed):
+			return true, fmt.Errorf("job %s failed: %v", object.GetName(), condition["reason"])
+		}
+	}
+	return false, nil
 }

@@ -76,9 +76,9 @@ func wholeLines(text string) string {
 func podOf(ctx context.Context, clients *kubernetes.Clientset, hook *resource.Info) *corev1.Pod {
 	options := metav1.ListOptions{Limit: 50}
 	switch hook.Mapping.GroupVersionKind.Kind {
-	case "Pod":
+	case podKind:
 		options.FieldSelector = "metadata.name=" + hook.Name
-	case "Job":
+	case jobKind:
 		options.LabelSelector = "job-name=" + hook.Name
 	default:
 		return nil
