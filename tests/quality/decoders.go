@@ -35,7 +35,6 @@ var excusedDecoders = map[string]string{
 	"blueprints/model/load.go":             "it looks for lines in a text that was read within limits, and follows no alias",
 	"blueprints/templating/spiff.go":       "the Spiff library reads its templates itself, after checkSpiff",
 	"sources/oci/keychain/ocmconfig.go":    "it looks for aliases, to refuse them, in at most 256 KiB",
-	"deployers/helm/charts/resourcekey.go": "it looks for aliases, to refuse them",
 }
 
 // mayDecode reports whether the file, or a folder around it, is excused.

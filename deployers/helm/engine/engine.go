@@ -7,7 +7,7 @@
 //
 // Every operation is bound to its context down to the single request: once the context has ended, nothing that Helm left running
 // in the background can reach the API server any more. A release is therefore never changed by two jobs at a time, and a release
-// that such an end left pending can be taken over safely.
+// that such an end left pending can be taken over safely. It promises nothing to others.
 package engine
 
 import (
