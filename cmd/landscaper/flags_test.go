@@ -313,7 +313,7 @@ var effects = map[string]effect{
 	"legacy-target-tokens": {"true", func(p *parsed) any { return p.targets().LegacyTokens }, true,
 		"deployers/target: TestT06TokensOfTheLandscaperClusterStayThere"},
 	"min-continuous-interval": {"1s", func(p *parsed) any { return p.contract().MinContinuousInterval }, second,
-		"deployers/contract/internal/rhythm: TestDue"},
+		"deployers/contract: TestDue"},
 	"max-deploy-item-timeout": {"1s", func(p *parsed) any { return p.contract().MaxTimeout }, second,
 		"deployers/contract: TestT04OperatorsMaximumEndsAJobWithoutTimeout"},
 	"helm-driver": {"configmap", func(p *parsed) any { return p.helmOptions().Driver }, "configmap",

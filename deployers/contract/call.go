@@ -5,45 +5,25 @@ package contract
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/driftdesk"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/writes"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
-
-// caller lets the deployer work.
-type caller struct {
-	client   client.Client
-	live     client.Reader
-	deployer Deployer
-	options  *Options
-	clock    *clock
-	targets  *targets
-	contexts *contexts
-	// waits tells the queue that the worker of an item waits.
-	waits   func(types.NamespacedName)
-	watches *watches.Watches
-	writes  *writes.Writer
-	hooks   hooks
-	drift   *driftdesk.Desk
-}
 
 // longCall is after what time a call counts as one that waits. Work of the processor takes less; what takes longer waits for a server.
 const longCall = time.Second
 
 // call lets the deployer work. Meanwhile the handlers of events end its context when the job is over, and the queue keeps what happens for the next pass.
-func (r *caller) call(ctx context.Context, s *scope) error {
+func (r *reconciler) call(ctx context.Context, s *scope) error {
 	key := s.key()
 	impatient := time.AfterFunc(longCall, func() { r.waits(key) })
 	r.work(ctx, s)
@@ -52,13 +32,13 @@ func (r *caller) call(ctx context.Context, s *scope) error {
 		return ctx.Err()
 	}
 	if s.job.HasEnded() {
-		return writes.ErrLost
+		return errLost
 	}
 	return nil
 }
 
 // work makes one call. The context that the deployer gets ends with the deadline, with the job and with the process.
-func (r *caller) work(ctx context.Context, s *scope) {
+func (r *reconciler) work(ctx context.Context, s *scope) {
 	s.called = time.Now()
 	working, cancel := s.job.Run(ctx)
 	defer cancel(nil)
@@ -70,24 +50,33 @@ func (r *caller) work(ctx context.Context, s *scope) {
 	if s.err = r.drift.Stop(working, s.key()); s.err == nil {
 		s.outcome, s.err = r.perform(working, s)
 	}
+	s.outcome.Waiting, s.outcome.Warning = s.inWords(s.outcome.Waiting), s.inWords(s.outcome.Warning)
+	if s.err != nil {
+		s.err = inWords{s.err, s.inWords(s.err.Error())}
+	}
 	if !s.job.HasEnded() { // else the item may be gone, and nobody would drop its duration
 		r.options.Metrics.RecordDuration(ctx, s.item, s.called)
 	}
 }
 
-func (r *caller) perform(ctx context.Context, s *scope) (Outcome, error) {
+func (r *reconciler) perform(ctx context.Context, s *scope) (Outcome, error) {
 	key := s.key()
 	item := &Item{
 		DeployItem: s.item, Deadline: s.deadline(), Checkpoint: s.checkpointOf(ctx), Memory: s.job.Memory, DeployItems: r.live, Siblings: r.client,
-		Targets: func(ctx context.Context, name string) (*target.Cluster, error) { return r.targets.open(ctx, s, name) },
+		Targets: func(ctx context.Context, name string) (*target.Cluster, error) { return r.open(ctx, s, name) },
 		Leading: func(ctx context.Context, address string) ([]*target.Cluster, error) {
 			return r.options.Clients.Leading(ctx, r.client, r.live, s.item.Namespace, address, target.ActorOf(s.item))
 		},
 		Changed: func(watched Watched) bool { return r.mayHaveChanged(s, watched) },
 		Record:  func(ctx context.Context, status *runtime.RawExtension) error { return r.record(ctx, s, status) },
 		Waits:   func() { r.waits(key) },
-		Warn:    func(reason, message string) { r.warn(s, reason, message) },
-		Wake:    func() { s.job.Wake() },
+		Warn: func(reason, message string) {
+			if key := "warned of " + reason; s.job.Memory[key] == nil {
+				s.job.Memory[key] = true
+				r.warn(s, reason, s.inWords(message))
+			}
+		},
+		Wake: func() { s.job.Wake() },
 	}
 	if err := s.item.Undecoded.Err(); err != nil && !s.deleting() {
 		return Outcome{}, kit.Stall(operationReconcile, "Unreadable", "%w", err)
@@ -96,14 +85,14 @@ func (r *caller) perform(ctx context.Context, s *scope) (Outcome, error) {
 	if err != nil || held != "" {
 		return Outcome{Waiting: held}, err
 	}
-	if item.Target, err = r.targets.openOwn(ctx, s); err != nil {
-		if _, planner := r.deployer.(Planner); !planner || !s.deleting() || !isTargetProblem(err) {
+	if item.Target, err = r.openOwn(ctx, s); err != nil {
+		if r.planner == nil || !s.deleting() || !isTargetProblem(err) {
 			return Outcome{}, err
 		}
 		item.TargetProblem = err
 	}
 	s.job.HadTarget = s.job.HadTarget || item.Target != nil
-	if item.Context, err = r.contexts.read(ctx, s.item); err != nil {
+	if item.Context, err = r.readContext(ctx, s.item); err != nil {
 		return Outcome{}, err
 	}
 	if s.deleting() {
@@ -117,7 +106,7 @@ func (r *caller) perform(ctx context.Context, s *scope) (Outcome, error) {
 	}
 	before := s.job.Plan.Touched
 	if !before {
-		if err := refuseKeys(r.deployer, r.options, s.item); err != nil {
+		if err := r.refuseKeys(s.item); err != nil {
 			return Outcome{}, err
 		}
 	}
@@ -127,47 +116,141 @@ func (r *caller) perform(ctx context.Context, s *scope) (Outcome, error) {
 	return outcome, err
 }
 
-// warn is Item.Warn.
-func (r *caller) warn(s *scope, reason, message string) {
-	key := "warned of " + reason
-	if s.job.Memory[key] == nil {
-		s.job.Memory[key] = true
-		r.options.Recorder.AnnotatedEventf(s.item, notify.Once(s.item.Status.JobID), corev1.EventTypeWarning, reason, "%s", kit.Message(message))
-	}
-}
-
 // mayHaveChanged is Item.Changed.
-func (r *caller) mayHaveChanged(s *scope, watched Watched) bool {
+func (r *reconciler) mayHaveChanged(s *scope, watched Watched) bool {
 	key := watches.KeyOf(watches.Object(watched))
 	return s.news.Tells(key) || !r.watches.Follows(s.job, key)
 }
 
 // record writes a provider status for Item.Record.
-func (r *caller) record(ctx context.Context, s *scope, status *runtime.RawExtension) error {
+func (r *reconciler) record(ctx context.Context, s *scope, status *runtime.RawExtension) error {
 	s.job.Records.ProviderStatus = nil // older than this one
-	return r.writes.Fenced(ctx, &s.item, s.job, func(item *v1alpha1.DeployItem) error {
-		item.Status.ProviderStatus = status
-		return r.writes.Status(ctx, item)
-	})
+	return r.update(ctx, s, func(item *v1alpha1.DeployItem) { item.Status.ProviderStatus = status })
 }
 
 // unknownKeys returns the keys of spec.config that a deployer does not know.
-func unknownKeys(typed Typed, item *v1alpha1.DeployItem) []document.Key {
-	if typed == nil || item.Spec.Configuration == nil {
+func (r *reconciler) unknownKeys(item *v1alpha1.DeployItem) []document.Key {
+	if r.typed == nil || item.Spec.Configuration == nil {
 		return nil
 	}
-	return document.Keys(item.Spec.Configuration.Raw, typed.Configuration(item))
+	return document.Keys(item.Spec.Configuration.Raw, r.typed.Configuration(item))
 }
 
 // refuseKeys returns an error about the keys with which nothing may be deployed.
-func refuseKeys(deployer Deployer, options *Options, item *v1alpha1.DeployItem) error {
-	typed, _ := deployer.(Typed)
-	refused := unknownKeys(typed, item)
-	if !options.RefuseUnknownKeys {
+func (r *reconciler) refuseKeys(item *v1alpha1.DeployItem) error {
+	refused := r.unknownKeys(item)
+	if !r.options.RefuseUnknownKeys {
 		refused, _ = document.Near(refused)
 	}
 	if len(refused) == 0 {
 		return nil
 	}
 	return kit.Stall(operationReconcile, kit.UnknownKey, "DeployItem %s/%s: spec.config: %s", item.Namespace, item.Name, document.List(refused))
+}
+
+// maxIntroduction is how long the pick-up of a job waits for a cluster to say which one it is.
+const maxIntroduction = 2 * time.Second
+
+// openOwn opens the target of the item, if it names one.
+func (r *reconciler) openOwn(ctx context.Context, s *scope) (*target.Cluster, error) {
+	name := targetName(s.item)
+	if name == "" || s.opened != nil || r.options.UnopenedTargets {
+		return s.opened, nil
+	}
+	if !r.options.AnyTargetType {
+		return r.open(ctx, s, name)
+	}
+	object, err := target.Get(ctx, r.client, r.live, s.item.Namespace, name)
+	if err != nil {
+		return nil, s.targetFailure(err, name)
+	}
+	if object.Spec.Type != v1alpha1.KubernetesClusterTargetType {
+		return nil, nil
+	}
+	return r.open(ctx, s, name)
+}
+
+func (r *reconciler) open(ctx context.Context, s *scope, name string) (*target.Cluster, error) {
+	cluster, err := r.options.Clients.Open(ctx, r.client, r.live, s.item.Namespace, name, target.ActorOf(s.item))
+	if err != nil {
+		return nil, s.targetFailure(err, name)
+	}
+	return cluster, nil
+}
+
+// targetFailure says what the problem of a Target means for the item.
+func (s *scope) targetFailure(err error, name string) error {
+	err = TargetFailure(err, s.deleting())
+	if failure, is := errors.AsType[*kit.Failure](err); is && isTargetNotFound(err) && s.awaitsTarget(name) {
+		failure.Kind = kit.Retry
+	}
+	return err
+}
+
+// awaitsTarget reports whether the job goes on when a Target is missing: a deletion needs it, and that of the item, which was there when the job began,
+// may be about to be replaced.
+func (s *scope) awaitsTarget(name string) bool {
+	return s.deleting() || s.job != nil && s.job.HadTarget && name == targetName(s.item)
+}
+
+// inWords is an error in words for people.
+type inWords struct {
+	error
+	text string
+}
+
+// Error returns these words.
+func (e inWords) Error() string { return e.text }
+
+// Unwrap returns the error.
+func (e inWords) Unwrap() error { return e.error }
+
+// inWords returns a text of the deployer with the name that a person has given the Target of the item: the Target may be a copy whose name is a hash.
+func (s *scope) inWords(text string) string {
+	name, original := targetName(s.item), s.item.Annotations[v1alpha1.OriginalTargetAnnotation]
+	if name == "" || original == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, name, original)
+}
+
+// destination returns where the target of an item leads, as far as that is known soon.
+func (r *reconciler) destination(ctx context.Context, s *scope) managedresource.ClusterReference {
+	to := managedresource.ClusterReference{Target: targetName(s.item)}
+	ctx, cancel := context.WithTimeout(ctx, maxIntroduction)
+	defer cancel()
+	cluster, err := r.openOwn(ctx, s)
+	if err != nil || cluster == nil {
+		return to
+	}
+	s.opened = cluster
+	if identity, err := cluster.Identity(ctx); err == nil {
+		to.UID, to.Address = identity.UID, identity.Address
+	}
+	return to
+}
+
+// isWhereItWas reports whether the Target of an item still leads to where the last job deployed. A Target that cannot be opened leads nowhere:
+// the job that follows says why.
+func (r *reconciler) isWhereItWas(ctx context.Context, s *scope) bool {
+	if r.planner == nil || targetName(s.item) == "" {
+		return true
+	}
+	to := r.destination(ctx, s)
+	if s.opened == nil {
+		return false
+	}
+	to.Address = s.opened.Address()
+	return r.planner.IsAt(s.item, to)
+}
+
+// isTargetProblem reports whether an error is about the Target itself, and not about the way to the landscaper cluster.
+func isTargetProblem(err error) bool {
+	var problem *target.Error
+	return errors.As(err, &problem)
+}
+
+func isTargetNotFound(err error) bool {
+	var problem *target.Error
+	return errors.As(err, &problem) && problem.Reason == target.ReasonNotFound
 }

@@ -5,114 +5,95 @@ package contract
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/jobs"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/writes"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
 const loopGuardMessage = "the annotation " + v1alpha1.OperationAnnotation + " is kept in Git, so it would start a job at every sync; it only starts " +
 	"one when the spec changed. Remove it in Git; to start a job by hand set it without Flux"
 
-// starter begins jobs, also those that the test annotation asks for, and takes over those that an earlier process began.
-type starter struct {
-	live     client.Reader
-	options  *Options
-	deployer string
-	// itemType is the type of the items that it takes.
-	itemType string
-	// planner is nil where the deployer is none.
-	planner Planner
-	// typed is nil where the deployer is not.
-	typed   Typed
-	targets *targets
-	jobs    *jobs.Jobs
-	writes  *writes.Writer
-}
-
 // by is what jobs say about who began them.
-func (r *starter) by() v1alpha1.DeployerInformation {
-	return v1alpha1.DeployerInformation{Identity: r.options.Identity, Name: r.deployer, Version: r.options.Version, Type: r.itemType}
+func (r *reconciler) by() v1alpha1.DeployerInformation {
+	return v1alpha1.DeployerInformation{Identity: r.options.Identity, Name: r.deployer.Name(), Version: r.options.Version, Type: r.deployer.Type()}
 }
 
 // takeTestRequest turns the test annotation into a job that no Execution asked for. A running job ends first. The annotation goes after
 // the job was written, so that whoever waits until no operation is left and the job has ended never sees an old result.
-func (r *starter) takeTestRequest(ctx context.Context, s *scope) error {
-	if !items.IsTestRequested(s.item) {
+func (r *reconciler) takeTestRequest(ctx context.Context, s *scope) error {
+	if !isTestRequested(s.item) {
 		return r.endGuard(ctx, s)
 	}
 	if !s.item.Job().IsIdle() {
 		return nil
 	}
-	wasGuarded := items.IsGuarded(s.item)
+	wasGuarded := isGuarded(s.item)
 	if isVain, err := r.guardLoop(ctx, s); err != nil {
 		return err
 	} else if isVain {
 		if wasGuarded {
 			return nil
 		}
-		return stopAfter(r.writes.Status(ctx, s.item))
+		return stopAfter(r.writeStatus(ctx, s.item))
 	}
-	s.own = true
-	s.item.Status.JobID = items.TestJob + uuid.NewString()
-	s.item.Status.JobIDGenerationTime = &metav1.Time{Time: time.Now()}
+	s.begin(testJob + uuid.NewString())
 	return nil
 }
 
 // forgetTestRequest removes the test annotation before this process calls the deployer for the job it asked for, also when an earlier
 // process began that job. One that comes later asks for another job. One that Flux keeps stays.
-func (r *starter) forgetTestRequest(ctx context.Context, s *scope) error {
-	if s.job.Answers || !items.IsTestRequested(s.item) || !items.IsTestJob(s.job.ID) || items.IsGuarded(s.item) {
+func (r *reconciler) forgetTestRequest(ctx context.Context, s *scope) error {
+	if s.job.Answers || !isTestRequested(s.item) || !isTestJob(s.job.ID) || isGuarded(s.item) {
 		s.job.Answers = true
 		return nil
 	}
-	err := r.writes.Metadata(ctx, s.item, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}})
+	err := r.writeMetadata(ctx, s.item, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}})
 	s.job.Answers = err == nil
 	return err
 }
 
 // skipUninstall lets an item go whose deployed objects are to stay.
-func (r *starter) skipUninstall(ctx context.Context, s *scope) error {
+func (r *reconciler) skipUninstall(ctx context.Context, s *scope) error {
 	if !s.deleting() || s.item.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] != "true" {
 		return nil
 	}
 	r.jobs.Forget(s.key())
-	return stopAfter(r.writes.Release(ctx, s.item))
+	return stopAfter(r.release(ctx, s.item))
 }
 
 // pickUp begins a job that no deployer has begun yet, with one status write. A job that this deployer began before a restart is resumed; one
 // that another deployer of the type has begun is left to it.
-func (r *starter) pickUp(ctx context.Context, s *scope) error {
+func (r *reconciler) pickUp(ctx context.Context, s *scope) error {
 	if known := r.jobs.Of(s.key()); known != nil && known.IsCurrent(s.item) {
 		s.job = known
 		return nil
 	}
-	if items.IsBegun(s.item) {
+	if isBegun(s.item) {
 		return r.resume(s)
 	}
 	if r.isUnchanged(ctx, s) {
 		return r.finishUnchanged(ctx, s)
 	}
-	items.NoteLost(s.item)
+	noteLost(s.item)
 	if err := r.options.Sources.note(ctx, s.item); err != nil {
 		return err
 	}
 	now := time.Now()
 	r.jobs.Void(s.item).TakeBack(s.item)
-	items.Begin(s.item, r.by(), now)
+	begin(s.item, r.by(), now)
 	r.noteKeys(s)
-	made := r.plan(ctx, s)
-	if err := r.writes.Status(ctx, s.item); err != nil {
+	made := r.makePlan(ctx, s)
+	if err := r.writeStatus(ctx, s.item); err != nil {
 		return err
 	}
 	s.job = r.jobs.Claim(s.item, now, made)
@@ -122,40 +103,40 @@ func (r *starter) pickUp(ctx context.Context, s *scope) error {
 
 // resume takes a job that has begun over from an earlier process of this deployer. A job of another deployer is taken over once it is
 // late, to end it: its deployer would have done so if it were alive.
-func (r *starter) resume(s *scope) error {
-	if left := items.UntilTakeover(s.item, r.options.Identity, r.options.MaxTimeout, time.Now()); left != 0 {
+func (r *reconciler) resume(s *scope) error {
+	if left := untilTakeover(s.item, r.options.Identity, r.options.MaxTimeout, time.Now()); left != 0 {
 		s.requeue = max(left, 0)
 		return kit.ErrStop
 	}
-	s.job = r.jobs.Claim(s.item, items.Began(s.item, time.Now()), jobs.Plan{})
+	s.job = r.jobs.Claim(s.item, beganAt(s.item, time.Now()), plan{})
 	return nil
 }
 
 // isUnchanged reports whether the item asks to skip jobs that would repeat the last success.
-func (r *starter) isUnchanged(ctx context.Context, s *scope) bool {
+func (r *reconciler) isUnchanged(ctx context.Context, s *scope) bool {
 	status := s.item.Status
 	return s.item.Spec.UpdateOnChangeOnly && !s.deleting() && !s.own &&
-		status.ObservedGeneration == s.item.Generation && status.Phase == v1alpha1.PhaseSucceeded && r.targets.isWhereItWas(ctx, s) && r.options.Sources.isUsed(ctx, s.item)
+		status.ObservedGeneration == s.item.Generation && status.Phase == v1alpha1.PhaseSucceeded && r.isWhereItWas(ctx, s) && r.options.Sources.isUsed(ctx, s.item)
 }
 
-func (r *starter) finishUnchanged(ctx context.Context, s *scope) error {
+func (r *reconciler) finishUnchanged(ctx context.Context, s *scope) error {
 	now := time.Now()
-	items.Stamp(s.item, r.by(), now)
+	stamp(s.item, r.by(), now)
 	kit.Succeed(s.item, "Nothing changed since the last success", now)
-	return stopAfter(r.writes.Status(ctx, s.item))
+	return stopAfter(r.writeStatus(ctx, s.item))
 }
 
-// plan writes into the status of an item what its new job sets out to do.
-func (r *starter) plan(ctx context.Context, s *scope) jobs.Plan {
+// makePlan writes into the status of an item what its new job sets out to do.
+func (r *reconciler) makePlan(ctx context.Context, s *scope) plan {
 	if r.planner == nil || s.deleting() {
-		return jobs.Plan{}
+		return plan{}
 	}
-	return jobs.PlanOf(s.item, r.planner.Plan(s.item, r.targets.destination(ctx, s)))
+	return planOf(s.item, r.planner.Plan(s.item, r.destination(ctx, s)))
 }
 
 // guardLoop reports whether the test annotation of an idle item asks for nothing: Flux, which would put it back at every sync, keeps it, and
 // the present spec had its job. A deletion is not synced, and always has its job.
-func (r *starter) guardLoop(ctx context.Context, s *scope) (bool, error) {
+func (r *reconciler) guardLoop(ctx context.Context, s *scope) (bool, error) {
 	isKept := false
 	if !s.deleting() {
 		var err error
@@ -167,7 +148,7 @@ func (r *starter) guardLoop(ctx context.Context, s *scope) (bool, error) {
 		conditions.Delete(s.item, kit.OperationInGitCondition)
 		return false, nil
 	}
-	if !items.IsGuarded(s.item) {
+	if !isGuarded(s.item) {
 		r.options.Recorder.Event(s.item, corev1.EventTypeWarning, kit.ReasonLoopGuard, loopGuardMessage)
 		conditions.MarkTrue(s.item, kit.OperationInGitCondition, kit.ReasonLoopGuard, "%s", loopGuardMessage)
 	}
@@ -175,18 +156,83 @@ func (r *starter) guardLoop(ctx context.Context, s *scope) (bool, error) {
 }
 
 // endGuard takes the condition off an item that is idle and has no test annotation any more, and ends the pass.
-func (r *starter) endGuard(ctx context.Context, s *scope) error {
-	if !items.IsGuarded(s.item) || !s.item.Job().IsIdle() {
+func (r *reconciler) endGuard(ctx context.Context, s *scope) error {
+	if !isGuarded(s.item) || !s.item.Job().IsIdle() {
 		return nil
 	}
 	conditions.Delete(s.item, kit.OperationInGitCondition)
-	return stopAfter(r.writes.Status(ctx, s.item))
+	return stopAfter(r.writeStatus(ctx, s.item))
 }
 
 // noteKeys sets the condition about unknown keys for the job that begins, and posts an event when it says something new.
-func (r *starter) noteKeys(s *scope) {
-	_, others := document.Near(unknownKeys(r.typed, s.item))
+func (r *reconciler) noteKeys(s *scope) {
+	_, others := document.Near(r.unknownKeys(s.item))
 	if kit.NoteUnknownKeys(s.item, "spec.config: ", others) {
 		r.options.Recorder.Event(s.item, corev1.EventTypeWarning, kit.UnknownKey, conditions.GetMessage(s.item, v1alpha1.UnknownKeysCondition))
 	}
+}
+
+// refuseOtherType fails the job of an item whose type somebody has changed: what earlier jobs have deployed is recorded in the status, in a form that only
+// deployers of the former type know. Nothing of that record changes, so that one of them goes on with it once the type is set back.
+func (r *reconciler) refuseOtherType(ctx context.Context, s *scope) error {
+	former := kit.FormerType(s.item)
+	if former == "" {
+		return nil
+	}
+	r.jobs.Forget(s.key())
+	failure := &kit.Failure{Kind: kit.Stalled, Operation: operationReconcile, Reason: "TypeChanged", Err: kit.TypeChanged(s.item, former)}
+	now := time.Now()
+	status := &s.item.Status
+	status.ObservedGeneration, status.FirstError, status.LastErrors = s.item.Generation, nil, nil
+	recordFailure(s.item, failure, now)
+	kit.Fail(s.item, failure, now)
+	if err := r.writeStatus(ctx, s.item); err != nil {
+		return err
+	}
+	r.warn(s, failure.Reason, failure.Error())
+	if !isTestRequested(s.item) || !isTestJob(status.JobID) || isGuarded(s.item) {
+		return kit.ErrStop
+	}
+	return stopAfter(r.writeMetadata(ctx, s.item, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}}))
+}
+
+const finalizerRestoredMessage = "the finalizer " + v1alpha1.Finalizer + " was removed and is back: without it a deletion would leave on the target what the item " +
+	"has deployed. To leave it there annotate " + v1alpha1.DeleteWithoutUninstallAnnotation + "=true"
+
+// protect sets the finalizer that a deletion waits for, before the deployer is called. The status of the job was written before: an item that has got its
+// finalizer so has had a job.
+func (r *reconciler) protect(ctx context.Context, s *scope) error {
+	if s.deleting() || controllerutil.ContainsFinalizer(s.item, v1alpha1.Finalizer) {
+		return nil
+	}
+	err := r.writeMetadata(ctx, s.item, kit.MetadataChange{AddFinalizer: v1alpha1.Finalizer})
+	if err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) || ctx.Err() != nil {
+		return err
+	}
+	s.err = fmt.Errorf("cannot set the finalizer %s: %w", v1alpha1.Finalizer, err)
+	return stopAfter(r.report(ctx, s))
+}
+
+// keepFinalizer puts back the finalizer that somebody has removed from an idle item, more and more rarely while that repeats or is refused.
+func (r *reconciler) keepFinalizer(ctx context.Context, s *scope) error {
+	if !lacksFinalizer(s.item, r.deployer.Name()) {
+		return nil
+	}
+	key, now := s.key().String(), time.Now()
+	if r.restored.IsInBackOffSinceUpdate(key, now) {
+		s.hookRequeue = sooner(s.hookRequeue, r.restored.Get(key))
+		return nil
+	}
+	err := r.writeMetadata(ctx, s.item, kit.MetadataChange{AddFinalizer: v1alpha1.Finalizer})
+	if err != nil && (kit.IsTransient(err) || apierrors.IsNotFound(err)) {
+		return err
+	}
+	r.restored.Next(key, now)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "put back the finalizer")
+		s.hookRequeue = sooner(s.hookRequeue, r.restored.Get(key))
+		return nil // whoever refuses it keeps nothing else from the item
+	}
+	r.options.Recorder.Event(s.item, corev1.EventTypeWarning, kit.ReasonFinalizerRestored, finalizerRestoredMessage)
+	return nil
 }

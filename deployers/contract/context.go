@@ -11,10 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/pullsecrets"
 )
@@ -22,20 +20,16 @@ import (
 // ocmConfigKey is the key of the ConfigMap that Context.ocmConfig names.
 const ocmConfigKey = ".ocmconfig"
 
-// contexts reads Contexts for deployers.
-type contexts struct {
-	client client.Client
-	live   client.Reader
-	// skipPullSecrets leaves out pull secrets and OCM configuration.
-	skipPullSecrets bool
-}
-
-// read reads the Context of the item with its pull secrets and OCM configuration. The Context "default" may be missing, and a deletion needs none.
-func (c *contexts) read(ctx context.Context, item *v1alpha1.DeployItem) (*Context, error) {
+// readContext reads the Context of the item with its pull secrets and OCM configuration. The Context "default" may be missing, and a deletion needs none.
+func (r *reconciler) readContext(ctx context.Context, item *v1alpha1.DeployItem) (*Context, error) {
 	name := item.ContextName()
-	object, err := c.object(ctx, item.Namespace, name)
+	object, key := &v1alpha1.Context{}, types.NamespacedName{Namespace: item.Namespace, Name: name}
+	err := r.client.Get(ctx, key, object)
+	if apierrors.IsNotFound(err) && name != v1alpha1.DefaultContextName { // that one may be missing, so it is not asked for live
+		err = r.live.Get(ctx, key, object)
+	}
 	if apierrors.IsNotFound(err) {
-		if name == v1alpha1.DefaultContextName || items.IsDeleting(item) {
+		if name == v1alpha1.DefaultContextName || isDeleting(item) {
 			return &Context{}, nil
 		}
 		return nil, kit.Again(operationReconcile, "ContextNotFound",
@@ -44,31 +38,21 @@ func (c *contexts) read(ctx context.Context, item *v1alpha1.DeployItem) (*Contex
 	if err != nil {
 		return nil, fmt.Errorf("read Context %q: %w", name, err)
 	}
-	if err := object.Undecoded.Err(); err != nil && !items.IsDeleting(item) {
+	if err := object.Undecoded.Err(); err != nil && !isDeleting(item) {
 		return nil, kit.Stall(operationReconcile, "InvalidContext", "Context %q: %w", name, err)
 	}
-	found := &Context{Configuration: object.ContextConfiguration, Overwrites: c.overwritesOf(object)}
-	if c.skipPullSecrets {
+	found := &Context{Configuration: object.ContextConfiguration, Overwrites: r.overwritesOf(object)}
+	if r.options.SkipPullSecrets {
 		return found, nil
 	}
-	if found.PullSecrets, err = c.pullSecrets(ctx, object, items.IsDeleting(item)); err != nil {
+	if found.PullSecrets, err = r.pullSecrets(ctx, object, isDeleting(item)); err != nil {
 		return nil, err
 	}
-	found.OCMConfig, err = c.ocmConfig(ctx, object, items.IsDeleting(item))
+	found.OCMConfig, err = r.ocmConfig(ctx, object, isDeleting(item))
 	return found, err
 }
 
-// object reads from the cache, and live what the cache does not have; "default" may be missing, so it is not asked for live.
-func (c *contexts) object(ctx context.Context, namespace, name string) (*v1alpha1.Context, error) {
-	object, key := &v1alpha1.Context{}, types.NamespacedName{Namespace: namespace, Name: name}
-	err := c.client.Get(ctx, key, object)
-	if apierrors.IsNotFound(err) && name != v1alpha1.DefaultContextName {
-		err = c.live.Get(ctx, key, object)
-	}
-	return object, err
-}
-
-func (c *contexts) pullSecrets(ctx context.Context, object *v1alpha1.Context, isDeleting bool) (map[string]map[string][]byte, error) {
+func (r *reconciler) pullSecrets(ctx context.Context, object *v1alpha1.Context, isDeleting bool) (map[string]map[string][]byte, error) {
 	contents := map[string]map[string][]byte{}
 	unread := func(name string, err error) error {
 		if apierrors.IsNotFound(err) {
@@ -79,7 +63,7 @@ func (c *contexts) pullSecrets(ctx context.Context, object *v1alpha1.Context, is
 	}
 	reading := pullsecrets.Reading{
 		Field: fmt.Sprintf("registryPullSecrets of Context %s/%s", object.Namespace, object.Name), OnlyWhatFits: isDeleting,
-		Get: pullsecrets.From(ctx, c.live, object.Namespace, isDeleting, unread),
+		Get: pullsecrets.From(ctx, r.live, object.Namespace, isDeleting, unread),
 	}
 	err := reading.Into(contents, pullsecrets.NamesOf(object.RegistryPullSecrets))
 	if errors.Is(err, pullsecrets.ErrTooMuch) {
@@ -88,12 +72,12 @@ func (c *contexts) pullSecrets(ctx context.Context, object *v1alpha1.Context, is
 	return contents, err
 }
 
-func (c *contexts) ocmConfig(ctx context.Context, object *v1alpha1.Context, isDeleting bool) ([]byte, error) {
+func (r *reconciler) ocmConfig(ctx context.Context, object *v1alpha1.Context, isDeleting bool) ([]byte, error) {
 	if object.OCMConfig == nil {
 		return nil, nil
 	}
 	config, name := &corev1.ConfigMap{}, object.OCMConfig.Name
-	err := c.live.Get(ctx, types.NamespacedName{Namespace: object.Namespace, Name: name}, config)
+	err := r.live.Get(ctx, types.NamespacedName{Namespace: object.Namespace, Name: name}, config)
 	content, found := config.Data[ocmConfigKey]
 	switch {
 	case err == nil && found, isDeleting && (err == nil || apierrors.IsNotFound(err)):
@@ -109,14 +93,14 @@ func (c *contexts) ocmConfig(ctx context.Context, object *v1alpha1.Context, isDe
 }
 
 // overwritesOf returns the function that reads the overwrites that a Context names; nil when it names none.
-func (c *contexts) overwritesOf(object *v1alpha1.Context) func(context.Context) ([]v1alpha1.ComponentVersionOverwrite, error) {
+func (r *reconciler) overwritesOf(object *v1alpha1.Context) func(context.Context) ([]v1alpha1.ComponentVersionOverwrite, error) {
 	name := object.ComponentVersionOverwritesReference
 	if name == "" {
 		return nil
 	}
 	return func(ctx context.Context) ([]v1alpha1.ComponentVersionOverwrite, error) {
 		found := &v1alpha1.ComponentVersionOverwrites{}
-		err := c.live.Get(ctx, types.NamespacedName{Namespace: object.Namespace, Name: name}, found)
+		err := r.live.Get(ctx, types.NamespacedName{Namespace: object.Namespace, Name: name}, found)
 		if apierrors.IsNotFound(err) {
 			return nil, kit.Again(operationReconcile, "OverwritesNotFound",
 				"ComponentVersionOverwrites %q does not exist in namespace %q; create it, or remove componentVersionOverwrites from Context %q",

@@ -101,7 +101,7 @@ func TestEachPullSecretIsReadOnce(t *testing.T) {
 	live := &pullSecrets{size: 1}
 	object := &v1alpha1.Context{}
 	object.RegistryPullSecrets = slices.Repeat([]v1alpha1.LocalObjectReference{{Name: "pull"}}, 1000)
-	found, err := (&contexts{live: live}).pullSecrets(t.Context(), object, false)
+	found, err := (&reconciler{live: live}).pullSecrets(t.Context(), object, false)
 	require.NoError(t, err)
 	assert.Len(t, found, 1)
 	assert.Equal(t, 1, live.reads)
@@ -119,7 +119,7 @@ func TestPullSecretsAreBounded(t *testing.T) {
 		for i := range tc.names {
 			object.RegistryPullSecrets = append(object.RegistryPullSecrets, v1alpha1.LocalObjectReference{Name: fmt.Sprintf("secret-%d", i)})
 		}
-		c := &contexts{live: &pullSecrets{size: tc.size}}
+		c := &reconciler{live: &pullSecrets{size: tc.size}}
 		t.Run(name, func(t *testing.T) {
 			_, err := c.pullSecrets(t.Context(), object, false)
 			require.ErrorContains(t, err, tc.says)

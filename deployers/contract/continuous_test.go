@@ -23,7 +23,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/rhythm"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 )
@@ -72,7 +71,7 @@ func FuzzContinuousReconcileIn(f *testing.F) {
 		item := &v1alpha1.DeployItem{}
 		began := time.Unix(1_800_000_000, 0)
 		item.Status.LastReconcileTime = &metav1.Time{Time: began}
-		if due, found := (rhythm.Rhythm{Jitter: 99}).Due(item, spec); found {
+		if due, found := (&clock{jitter: 99}).due(item, spec); found {
 			require.True(t, due.After(began))
 		}
 	})

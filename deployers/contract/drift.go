@@ -9,7 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -106,7 +105,7 @@ func DriftModeIn(config *runtime.RawExtension) (*managedresource.DriftDetection,
 }
 
 // newDriftDesk returns what looks for drift of the items of a deployer; nil where it is no DriftDetector.
-func (r *reconciler) newDriftDesk(live client.Reader, contexts *contexts) *driftdesk.Desk {
+func (r *reconciler) newDriftDesk() *driftdesk.Desk {
 	detector, ok := r.deployer.(DriftDetector)
 	if !ok {
 		return nil
@@ -118,15 +117,15 @@ func (r *reconciler) newDriftDesk(live client.Reader, contexts *contexts) *drift
 			return driftdesk.Deployed(deployed), err
 		},
 		Find: func(ctx context.Context, search driftdesk.Search) ([]driftdesk.Found, error) {
-			if err := refuseKeys(r.deployer, r.options, search.Item); err != nil {
+			if err := r.refuseKeys(search.Item); err != nil {
 				return nil, err
 			}
-			context, err := contexts.read(ctx, search.Item)
+			context, err := r.readContext(ctx, search.Item)
 			if err != nil {
 				return nil, err
 			}
 			drifts, err := detector.FindDrift(ctx, &Item{
-				DeployItem: search.Item, Target: search.Cluster, Context: context, DeployItems: live, Siblings: r.client, Memory: map[string]any{},
+				DeployItem: search.Item, Target: search.Cluster, Context: context, DeployItems: r.live, Siblings: r.client, Memory: map[string]any{},
 				Checkpoint: func(string) error { return ctx.Err() },
 			}, DriftSearch{Objects: search.Objects, Correct: search.Correct})
 			found := make([]driftdesk.Found, 0, len(drifts))
@@ -138,7 +137,12 @@ func (r *reconciler) newDriftDesk(live client.Reader, contexts *contexts) *drift
 			}
 			return found, err
 		},
-		Queue: r.enqueue, Clients: r.options.Clients, Client: r.client, Live: live, Identity: r.options.Identity,
+		TargetName: targetName, IsAtRest: isAtRest,
+		IsFree: func(ctx context.Context, item *v1alpha1.DeployItem) (bool, error) {
+			by, err := r.findObstacle(ctx, item)
+			return by == nil, err
+		},
+		Queue: r.enqueue, Clients: r.options.Clients, Client: r.client, Live: r.live, Identity: r.options.Identity,
 	})
 }
 
@@ -148,7 +152,7 @@ func (r *reconciler) showDrift(ctx context.Context, s *scope) error {
 		return nil
 	}
 	if r.drift.Show(s.item) {
-		if err := r.writes.Status(ctx, s.item); err != nil {
+		if err := r.writeStatus(ctx, s.item); err != nil {
 			return err
 		}
 	}

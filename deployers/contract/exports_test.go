@@ -6,6 +6,7 @@ package contract
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -16,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/exports"
 )
 
 // exporting starts a deployer that exports what the pointer points to.
@@ -119,8 +119,8 @@ func TestSecretOfAnEarlierItemIsTakenOver(t *testing.T) {
 	wanted := map[string]any{"a": "b"}
 	s := exporting(t, &wanted)
 	earlier := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "item", UID: "earlier"}}
-	publisher := &exports.Publisher{Client: s.client(), Live: s.client()}
-	_, err := publisher.Publish(t.Context(), earlier, map[string]any{"old": "value"})
+	r := &reconciler{client: s.client(), live: s.client()}
+	_, err := r.publish(t.Context(), earlier, map[string]any{"old": "value"})
 	require.NoError(t, err)
 	item := s.create("item")
 	s.trigger(item)
@@ -140,4 +140,9 @@ func TestExportIsNotInTheStatus(t *testing.T) {
 	raw, err := json.Marshal(item)
 	require.NoError(t, err)
 	assert.NotContains(t, string(raw), "top-secret-value")
+}
+
+func TestExportsTooLargeForASecret(t *testing.T) {
+	_, err := exportSecret(&v1alpha1.DeployItem{}, map[string]any{"a": strings.Repeat("x", maxExports)})
+	assert.ErrorContains(t, err, "export less")
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/jobs"
 )
 
 // held is a deployer whose first call lasts until release is closed or its context ends.
@@ -50,7 +49,7 @@ func TestInterruptCancelsTheCall(t *testing.T) {
 	<-h.began
 	s.change(item, func() { item.Status.Phase, item.Status.JobIDFinished = v1alpha1.PhaseFailed, item.Status.JobID })
 	version := item.ResourceVersion
-	assert.ErrorIs(t, <-h.ended, jobs.ErrInterrupted)
+	assert.ErrorIs(t, <-h.ended, errInterrupted)
 	other := s.create("other")
 	s.trigger(other)
 	s.finished(other)
@@ -87,7 +86,7 @@ func TestNewJobReplacesARunningOne(t *testing.T) {
 	s.trigger(item)
 	<-h.began
 	s.trigger(item)
-	assert.ErrorIs(t, <-h.ended, jobs.ErrInterrupted)
+	assert.ErrorIs(t, <-h.ended, errInterrupted)
 	s.finished(item)
 	assert.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase)
 	ensured, _ := s.deployer.calls()
@@ -120,7 +119,7 @@ func TestDeletedItemEndsTheCall(t *testing.T) {
 	item.Finalizers = nil
 	require.NoError(t, s.client().Update(t.Context(), item))
 	require.NoError(t, s.client().Delete(t.Context(), item))
-	assert.ErrorIs(t, <-h.ended, jobs.ErrInterrupted)
+	assert.ErrorIs(t, <-h.ended, errInterrupted)
 }
 
 func TestStoppedProcessLeavesTheJobRunning(t *testing.T) {

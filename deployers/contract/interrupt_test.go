@@ -28,8 +28,7 @@ func (a asked) ShouldReconcile(context.Context, *v1alpha1.DeployItem) (*HookResu
 
 // hook adds such a hook.
 func (d *desk) hook(answer func() (*HookResult, error)) {
-	d.r.repeater.isHooked = true
-	d.r.repeater.hooks = append(d.r.repeater.hooks, asked{answer: answer})
+	d.r.hooks = append(d.r.hooks, asked{answer: answer})
 }
 
 // repeats makes a hook ask for a job whenever the item has none.

@@ -38,7 +38,7 @@ func TestUnknownKeysOfConfigurations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}}
 			item.Spec.Configuration = &runtime.RawExtension{Raw: []byte(test.config)}
-			err := refuseKeys(&typed{}, &Options{RefuseUnknownKeys: test.strict}, item)
+			err := (&reconciler{typed: &typed{}, options: &Options{RefuseUnknownKeys: test.strict}}).refuseKeys(item)
 			if test.want == "" {
 				require.NoError(t, err)
 				return

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/writes"
 )
 
 // during is a deployer that lets something happen while it works.
@@ -94,7 +93,7 @@ func TestItemThatKeepsChangingIsNotWrittenForEver(t *testing.T) {
 		return nil
 	}
 	result := d.pass()
-	assert.Equal(t, writes.MaxConflicts, count)
+	assert.Equal(t, maxConflicts, count)
 	assert.NotZero(t, result.RequeueAfter)
 }
 

@@ -6,10 +6,10 @@ package contract
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
@@ -20,13 +20,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/driftdesk"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/exports"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/jobs"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/owners"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/presence"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/writes"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -39,34 +34,40 @@ const (
 	lostPause = time.Second
 )
 
-// reconciler carries out the DeployItems of one deployer, in passes of steps. It knows the queue and who takes part; what a step does is theirs.
+// reconciler carries out the DeployItems of one deployer, in passes of steps.
 type reconciler struct {
-	client   client.Client
+	client client.Client
+	// live reads without cache.
+	live     client.Reader
 	deployer Deployer
-	options  *Options
+	// planner, typed and keeper are the deployer where it is one of these, else nil.
+	planner Planner
+	typed   Typed
+	keeper  SiteKeeper
+	options *Options
 	// itemsByTarget, itemsByContext and itemsBySource are the names of the field indexes of DeployItems.
 	itemsByTarget, itemsByContext, itemsBySource string
 
-	jobs      *jobs.Jobs
-	watches   *watches.Watches
-	writes    *writes.Writer
-	hooks     hooks
-	selection *selection
-	repeater  *repeater
-	starter   *starter
-	caller    *caller
-	reporter  *reporter
-	drift     *driftdesk.Desk
-	vigils    *vigils
-	restored  *flowcontrol.Backoff
-	queue     workqueue.TypedRateLimitingInterface[ctrl.Request]
-	steps     []kit.Step[*scope]
+	jobs    jobs
+	watches watches.Watches
+	// landscaper is the Landscaper cluster, on which owners of items are watched.
+	landscaper *target.Cluster
+	// written knows what the cache has not seen yet.
+	written  kit.Consistency
+	hooks    hooks
+	clock    *clock
+	turns    turns
+	waiters  waiters
+	drift    *driftdesk.Desk
+	restored *flowcontrol.Backoff
+	queue    workqueue.TypedRateLimitingInterface[ctrl.Request]
+	steps    []kit.Step[*scope]
 }
 
 // scope is one pass over one item.
 type scope struct {
 	item *v1alpha1.DeployItem
-	job  *jobs.Job
+	job  *job
 	// own says that the job begins without one of an Execution: the test annotation or the clock asked for it.
 	own bool
 	// opened is the target of the item, nil before it was opened.
@@ -88,59 +89,46 @@ type scope struct {
 	maxTimeout time.Duration
 }
 
-func (s *scope) deleting() bool { return items.IsDeleting(s.item) }
+// begin gives the item a job of its own.
+func (s *scope) begin(id string) {
+	s.own, s.isIdle = true, false
+	s.item.Status.JobID = id
+	s.item.Status.JobIDGenerationTime = &metav1.Time{Time: time.Now()}
+}
+
+func (s *scope) deleting() bool { return isDeleting(s.item) }
 
 func (s *scope) key() types.NamespacedName { return client.ObjectKeyFromObject(s.item) }
 
 func newReconciler(c client.Client, live client.Reader, deployer Deployer, options Options) *reconciler {
 	r := &reconciler{
-		client: c, deployer: deployer, options: &options, restored: kit.NewRestorations(),
+		client: c, live: live, deployer: deployer, options: &options, restored: kit.NewRestorations(), hooks: hooksOf(deployer, &options),
 		itemsByTarget: deployer.Name() + "/target", itemsByContext: deployer.Name() + "/context", itemsBySource: deployer.Name() + "/source",
-		watches: &watches.Watches{}, writes: &writes.Writer{Client: c, Live: live, Metrics: options.Metrics},
 	}
-	planner, _ := deployer.(Planner)
-	typed, _ := deployer.(Typed)
-	keeper, _ := deployer.(SiteKeeper)
-	r.hooks = hooksOf(deployer, r.options)
-	r.jobs = &jobs.Jobs{Queue: r.enqueue, Released: func(j *jobs.Job) { r.watches.Release(j) }}
-	r.vigils = &vigils{watches: r.watches, queue: r.enqueue, of: map[types.NamespacedName]*vigil{}}
-	r.selection = &selection{client: c, live: live, deployer: deployer.Name(), options: r.options, jobs: r.jobs}
-	clock := newClock(deployer, r.options)
-	r.repeater = &repeater{
-		live: live, clock: clock, sources: options.Sources, hooks: append(slices.Clone(r.hooks), clock), isHooked: len(r.hooks) > 0,
-		held: &owners.Held{Watches: r.watches, Queue: r.enqueue},
-	}
-	targets := &targets{client: c, live: live, options: r.options, planner: planner}
-	r.starter = &starter{
-		live: live, options: r.options, deployer: deployer.Name(), itemType: deployer.Type(), planner: planner, typed: typed, targets: targets, jobs: r.jobs, writes: r.writes,
-	}
-	contexts := &contexts{client: c, live: live, skipPullSecrets: options.SkipPullSecrets}
-	r.drift = r.newDriftDesk(live, contexts)
-	r.caller = &caller{
-		client: c, live: live, deployer: deployer, options: r.options, clock: clock, targets: targets, contexts: contexts,
-		waits: r.waits, watches: r.watches, writes: r.writes, hooks: r.hooks, drift: r.drift,
-	}
-	r.reporter = &reporter{
-		options: r.options, planner: planner, keeper: keeper, jobs: r.jobs, watches: r.watches, writes: r.writes, vigils: r.vigils,
-		exports: &exports.Publisher{Client: c, Live: live}, presence: &presence.Looker{Clients: options.Clients, Client: c, Live: live},
-	}
+	r.planner, _ = deployer.(Planner)
+	r.typed, _ = deployer.(Typed)
+	r.keeper, _ = deployer.(SiteKeeper)
+	r.clock = newClock(deployer, r.options)
+	r.jobs = jobs{queue: r.enqueue, released: func(ended *job) { r.watches.Release(ended) }}
+	r.waiters = waiters{watches: &r.watches, queue: r.enqueue}
+	r.drift = r.newDriftDesk()
 	r.steps = []kit.Step[*scope]{
-		r.selection.checkResponsible, // responsibility.go  type, target and selectors → go on or leave it to another deployer
-		r.keepFinalizer,              // finalizer.go       idle item that has lost it → finalizer back
-		r.starter.takeTestRequest,    // claim.go           test annotation → a new job
-		r.vigils.resume,              // deadline.go        what held a failed uninstall is gone → a new job
-		r.showDrift,                  // drift.go           what was found on the target → condition Drifted
-		r.repeater.repeat,            // repeat.go          nothing to do, hooks, clock, sources → a new job, or wait for the clock
-		r.starter.skipUninstall,      // claim.go           delete-without-uninstall → finalizer off
-		r.starter.refuseOtherType,    // othertype.go        last job of another type → failed
-		r.starter.pickUp,             // claim.go           new job → one status write
-		r.starter.forgetTestRequest,  // claim.go           job that it asked for → test annotation off
-		r.reporter.expire,            // deadline.go        time is up → failed with the root cause
-		r.reporter.idleUntilDue,      // deadline.go        nothing has changed for a waiting job → wait on
-		r.reporter.protect,           // finalizer.go       item without finalizer → finalizer on
-		r.caller.call,                // call.go            target, context → Ensure or Delete
-		r.reporter.leaveGone,         // targetgone.go      cluster gone → wait for it, or finalizer off
-		r.reporter.report,            // report.go          outcome → exports, one status write, next wake-up
+		r.checkResponsible,  // reconciler.go  type, target and selectors → go on or leave it to another deployer
+		r.keepFinalizer,     // claim.go       idle item that has lost it → finalizer back
+		r.takeTestRequest,   // claim.go       test annotation → a new job
+		r.resumeUninstall,   // waiters.go     what held a failed uninstall is gone → a new job
+		r.showDrift,         // drift.go       what was found on the target → condition Drifted
+		r.repeat,            // repeat.go      nothing to do, hooks, clock, sources → a new job, or wait for the clock
+		r.skipUninstall,     // claim.go       delete-without-uninstall → finalizer off
+		r.refuseOtherType,   // claim.go       last job of another type → failed
+		r.pickUp,            // claim.go       new job → one status write
+		r.forgetTestRequest, // claim.go       job that it asked for → test annotation off
+		r.expire,            // deadline.go    time is up → failed with the root cause
+		r.idleUntilDue,      // deadline.go    nothing has changed for a waiting job → wait on
+		r.protect,           // claim.go       item without finalizer → finalizer on
+		r.call,              // call.go        target, context → Ensure or Delete
+		r.leaveGone,         // targetgone.go  cluster gone → wait for it, or finalizer off
+		r.report,            // report.go      outcome → exports, one status write, next wake-up
 	}
 	return r
 }
@@ -152,7 +140,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		r.forget(ctx, request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if r.writes.Written.Stale(item) {
+	if r.written.Stale(item) {
 		return ctrl.Result{}, nil
 	}
 	if !r.concerns(item) {
@@ -168,10 +156,10 @@ func (r *reconciler) forget(ctx context.Context, key types.NamespacedName) {
 	r.jobs.Forget(key)
 	kit.ForgetDurations(ctx, r.options.Metrics, &v1alpha1.DeployItem{}, key) // after the job, whose calls are not measured any more
 	r.jobs.Drop(key)
-	r.repeater.forget(key)
-	r.vigils.end(key)
+	r.turns.forget(key)
+	r.waiters.end(key)
 	r.restored.Reset(key.String())
-	r.writes.Written.Forget(key)
+	r.written.Forget(key)
 	r.drift.Forget(key)
 }
 
@@ -193,8 +181,10 @@ func (r *reconciler) pass(ctx context.Context, s *scope) (err error) {
 // result turns the end of a pass into what controller-runtime is to do.
 func (r *reconciler) result(ctx context.Context, s *scope, err error) (ctrl.Result, error) {
 	switch {
-	case errors.Is(err, writes.ErrLost):
-		return r.lost(s), nil
+	case errors.Is(err, errLost):
+		// It is looked at once more: where the job is still there, no event would begin it again before its time is up.
+		r.jobs.Forget(s.key())
+		return ctrl.Result{RequeueAfter: lostPause}, nil
 	case apierrors.IsNotFound(err) && s.job == nil:
 		return ctrl.Result{}, nil
 	case apierrors.IsNotFound(err):
@@ -212,13 +202,6 @@ func (r *reconciler) result(ctx context.Context, s *scope, err error) (ctrl.Resu
 	return result, err
 }
 
-// lost forgets a job that somebody else has ended. Its item is looked at once more: where the job is still there, no event would begin it again before its
-// time is up.
-func (r *reconciler) lost(s *scope) ctrl.Result {
-	r.jobs.Forget(s.key())
-	return ctrl.Result{RequeueAfter: lostPause}
-}
-
 // stopAfter ends the pass.
 func stopAfter(err error) error {
 	if err != nil {
@@ -232,11 +215,11 @@ func (r *reconciler) concerns(item *v1alpha1.DeployItem) bool {
 	switch {
 	case item.Spec.Type != r.deployer.Type(), item.Annotations[v1alpha1.IgnoreAnnotation] == "true":
 		return false
-	case items.IsDeleting(item) && !controllerutil.ContainsFinalizer(item, v1alpha1.Finalizer):
+	case isDeleting(item) && !controllerutil.ContainsFinalizer(item, v1alpha1.Finalizer):
 		return false
 	}
-	return !item.Job().IsIdle() || items.IsTestRequested(item) || items.IsGuarded(item) || r.repeater.isRepeated(item) || r.drift.HasNews(item) || r.vigils.isWoken(item) ||
-		items.LacksFinalizer(item, r.deployer.Name())
+	return !item.Job().IsIdle() || isTestRequested(item) || isGuarded(item) || r.isRepeated(item) || r.drift.HasNews(item) || r.waiters.isWoken(item) ||
+		lacksFinalizer(item, r.deployer.Name())
 }
 
 // enqueue brings an item to a worker.
@@ -251,4 +234,36 @@ func (r *reconciler) waits(key types.NamespacedName) {
 	if queue, is := r.queue.(*fairqueue.Queue[ctrl.Request]); is {
 		queue.Waits(ctrl.Request{NamespacedName: key})
 	}
+}
+
+// checkResponsible leaves items to other deployers of the same type whose targets this one does not select.
+func (r *reconciler) checkResponsible(ctx context.Context, s *scope) error {
+	responsible, err := r.selects(ctx, s.item)
+	if err != nil || responsible {
+		return err
+	}
+	r.jobs.Forget(s.key())
+	return kit.ErrStop
+}
+
+// selects reports whether the target selectors select the Target of an item.
+func (r *reconciler) selects(ctx context.Context, item *v1alpha1.DeployItem) (bool, error) {
+	name := targetName(item)
+	if name == "" {
+		return !r.options.TargetsOnly, nil
+	}
+	if len(r.options.TargetSelectors) == 0 {
+		return true, nil
+	}
+	found, err := target.Get(ctx, r.client, r.live, item.Namespace, name)
+	if isTargetNotFound(err) {
+		return r.handledBefore(item), nil
+	}
+	return err == nil && liveness.Selected(r.options.TargetSelectors, found), err
+}
+
+// handledBefore reports whether this deployer did the last job of the item: then it also has to report that the target is gone.
+func (r *reconciler) handledBefore(item *v1alpha1.DeployItem) bool {
+	last := item.Status.Deployer
+	return last != nil && last.Name == r.deployer.Name() && last.Identity == r.options.Identity
 }

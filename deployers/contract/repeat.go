@@ -4,59 +4,58 @@
 package contract
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/schedule"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/owners"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
-// repeater gives items that have nothing to do jobs of their own: by the clock, sources and hooks, as far as their owners let it.
-type repeater struct {
-	live    client.Reader
-	clock   *clock
-	sources *SourceWatch
-	hooks   hooks
-	// isHooked says that hooks of others may give items jobs.
-	isHooked bool
-	turns    turns
-	held     *owners.Held
-}
-
 // isRepeated reports whether the clock, a source or a hook may give an item a job of its own.
-func (r *repeater) isRepeated(item *v1alpha1.DeployItem) bool {
-	if !items.MayRepeat(item) {
+func (r *reconciler) isRepeated(item *v1alpha1.DeployItem) bool {
+	if !mayRepeat(item) {
 		return false
 	}
-	if r.isHooked || r.sources.gives(item) {
+	if len(r.hooks) > 0 || r.options.Sources.gives(item) {
 		return true
 	}
 	spec, err := r.clock.spec(item)
 	return err == nil && spec != nil && isActive(item)
 }
 
-// repeat gives an item that has nothing to do a job of its own when hooks ask for it, and else ends the pass.
-func (r *repeater) repeat(ctx context.Context, s *scope) error {
+// repeat gives an item that has nothing to do a job of its own when hooks, the clock or a source ask for it, as far as its owners let it, and else ends the
+// pass.
+func (r *reconciler) repeat(ctx context.Context, s *scope) error {
 	if s.isIdle = s.item.Job().IsIdle(); !s.isIdle {
-		r.held.Release(s.key())
+		r.waiters.end(s.key())
 		return nil
 	}
-	if !items.MayRepeat(s.item) {
+	if !mayRepeat(s.item) {
 		return kit.ErrStop
 	}
-	begins, err := r.hooks.shouldReconcile(ctx, s)
-	if err == nil && !begins {
-		begins, err = r.sources.hasNews(ctx, s.item)
+	begins, err := slices.Concat(r.hooks, hooks{r.clock}).shouldReconcile(ctx, s)
+	if err != nil {
+		return err
 	}
-	if err != nil || !begins {
+	isNew := false
+	if !begins {
+		isNew, err = r.options.Sources.hasNews(ctx, s.item)
+	}
+	if err != nil || !begins && !isNew {
 		return stopAfter(err)
 	}
 	if !r.turns.take(s.item) {
@@ -64,38 +63,29 @@ func (r *repeater) repeat(ctx context.Context, s *scope) error {
 		return kit.ErrStop
 	}
 	since := time.Now()
-	switch by, err := owners.Find(ctx, r.live, s.item); {
-	case err != nil:
-		return err
-	case by != nil:
-		return stopAfter(r.await(ctx, s.item, by, since))
-	}
-	r.held.Release(s.key())
-	s.own, s.isIdle = true, false
-	s.item.Status.JobID = v1alpha1.ContinuousJobPrefix + uuid.NewString()
-	s.item.Status.JobIDGenerationTime = &metav1.Time{Time: time.Now()}
-	return nil
-}
-
-// forget drops an item that is gone.
-func (r *repeater) forget(key types.NamespacedName) {
-	r.turns.forget(key)
-	r.held.Release(key)
-}
-
-// await brings an item back once an obstacle that was seen at a time changes, if sources are why it is to have a job: the clock comes
-// back by itself.
-func (r *repeater) await(ctx context.Context, item *v1alpha1.DeployItem, by *owners.Obstacle, since time.Time) error {
-	isNew, err := r.sources.hasNews(ctx, item)
+	by, err := r.findObstacle(ctx, s.item)
 	if err != nil {
 		return err
 	}
-	if !isNew || by.Kind == "" {
-		r.held.Release(client.ObjectKeyFromObject(item))
+	if by == nil {
+		r.waiters.end(s.key())
+		s.begin(v1alpha1.ContinuousJobPrefix + uuid.NewString())
 		return nil
 	}
-	r.held.Await(item, by, since)
-	return nil
+	if begins { // the clock comes back by itself
+		isNew, err = r.options.Sources.hasNews(ctx, s.item)
+	}
+	if err != nil {
+		return err
+	}
+	var obstacles []watches.Object
+	if isNew && by.Kind != "" {
+		obstacles = []watches.Object{{
+			Cluster: r.landscaper, APIVersion: v1alpha1.GroupVersion.String(), Kind: by.Kind, Namespace: s.item.Namespace, Name: by.Name,
+		}}
+	}
+	r.waiters.await(s.item, obstacles, since)
+	return kit.ErrStop
 }
 
 // turns holds items that are to get a job of their own, from the pass that found that out to the one that begins it. The queue lets that one wait
@@ -127,4 +117,188 @@ func (t *turns) forget(key types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.after, key)
+}
+
+// ContinuousReconciler is a Deployer whose items may ask to be carried out again by the clock, without a job of their Execution.
+type ContinuousReconciler interface {
+	Deployer
+	// ContinuousReconcile returns what an item says about it; nil when it says nothing. The error names the field that is wrong: the job of
+	// the item fails with it, and the clock starts none. For a field continuousReconcile of spec.config return
+	// ContinuousReconcileIn(item.Spec.Configuration). It is called often and only looks at the item.
+	ContinuousReconcile(item *v1alpha1.DeployItem) (*managedresource.ContinuousReconcileSpec, error)
+}
+
+// DefaultMinContinuousInterval is Options.MinContinuousInterval where that is not set.
+const DefaultMinContinuousInterval = 10 * time.Second
+
+// ContinuousReconcileIn reads and checks the field continuousReconcile of a configuration; nil when there is none. Errors name the field.
+func ContinuousReconcileIn(config *runtime.RawExtension) (*managedresource.ContinuousReconcileSpec, error) {
+	var fields struct {
+		ContinuousReconcile *managedresource.ContinuousReconcileSpec `json:"continuousReconcile"`
+	}
+	if err := decodeField(config, "continuousReconcile", &fields); err != nil {
+		return nil, err
+	}
+	return fields.ContinuousReconcile, errors.Join(managedresource.ValidateContinuousReconcile("continuousReconcile", fields.ContinuousReconcile)...)
+}
+
+// decodeField decodes a configuration into fields where it may have the one with a name. Most have not, and are not read.
+func decodeField(config *runtime.RawExtension, name string, fields any) error {
+	if config == nil || !bytes.Contains(config.Raw, []byte(`"`+name+`"`)) {
+		return nil
+	}
+	return document.Decode(config.Raw, fields)
+}
+
+// clock starts jobs of the items of a ContinuousReconciler.
+type clock struct {
+	NoHooks
+	// deployer is nil where it is no such one.
+	deployer ContinuousReconciler
+	jitter   kit.Jitter
+	// rest is the least time between the end of a job and the next one.
+	rest time.Duration
+}
+
+func newClock(deployer Deployer, options *Options) *clock {
+	continuous, _ := deployer.(ContinuousReconciler)
+	return &clock{deployer: continuous, jitter: kit.Jitter(options.JitterPercentage), rest: options.MinContinuousInterval}
+}
+
+// spec returns when the clock starts jobs of an item; nil when it starts none. The error is about the configuration.
+func (c *clock) spec(item *v1alpha1.DeployItem) (*managedresource.ContinuousReconcileSpec, error) {
+	if c.deployer == nil {
+		return nil, nil
+	}
+	return c.deployer.ContinuousReconcile(item)
+}
+
+// ShouldReconcile lets the clock start jobs. Of a job that is due it names the instant after it, for the case that it is skipped.
+func (c *clock) ShouldReconcile(_ context.Context, item *v1alpha1.DeployItem) (*HookResult, error) {
+	spec, err := c.spec(item)
+	if err != nil || spec == nil || !isActive(item) {
+		return nil, nil // the job of the configuration has failed with the error
+	}
+	due, found := c.due(item, spec)
+	if !found {
+		return nil, nil
+	}
+	now := time.Now()
+	if wait := due.Sub(now); wait > 0 && !clockIsAhead(item, now) {
+		return &HookResult{RequeueAfter: wait, AbortReconcile: true}, nil
+	}
+	answer := &HookResult{}
+	if next, found := c.after(item, spec, now); found {
+		answer.RequeueAfter = max(next.Sub(now), c.rest)
+	}
+	return answer, nil
+}
+
+func isActive(item *v1alpha1.DeployItem) bool {
+	return item.Annotations[v1alpha1.ContinuousReconcileActiveAnnotation] != "false"
+}
+
+const (
+	// precision is by how much a moment may be later than the status says, which has whole seconds.
+	precision = time.Second
+	// longest is the longest interval that can be added to.
+	longest = 100 * 365 * 24 * time.Hour
+)
+
+// due returns when the clock starts the next job of an item; false when it starts none. The instant follows from what the status says, so that
+// it is the same after a restart. It is never before that of the configuration.
+func (c *clock) due(item *v1alpha1.DeployItem, spec *managedresource.ContinuousReconcileSpec) (time.Time, bool) {
+	due, found := c.after(item, spec, item.Status.LastReconcileTime.Time)
+	if !found {
+		return time.Time{}, false
+	}
+	if spec.Every != nil && spec.Every.Duration < longest {
+		due = due.Add(precision)
+	}
+	if times := item.Status.TransitionTimes; times != nil && times.FinishedTime != nil {
+		if rested := times.FinishedTime.Add(precision + c.rest); rested.After(due) {
+			return rested, true
+		}
+	}
+	return due, true
+}
+
+// clockIsAhead reports whether the last job was, as the status says, at a time that is still to come.
+func clockIsAhead(item *v1alpha1.DeployItem, now time.Time) bool {
+	times := item.Status.TransitionTimes
+	return kit.IsAhead(item.Status.LastReconcileTime.Time, now) || times != nil && times.FinishedTime != nil && kit.IsAhead(times.FinishedTime.Time, now)
+}
+
+// after returns the instant that follows a moment. An interval is made longer by the jitter; a schedule is exact.
+func (c *clock) after(item *v1alpha1.DeployItem, spec *managedresource.ContinuousReconcileSpec, moment time.Time) (time.Time, bool) {
+	if spec.Every != nil {
+		return moment.Add(c.jitter.Delay(spec.Every.Duration, string(item.UID)+"/"+item.Status.JobIDFinished)), true
+	}
+	parsed, err := schedule.Parse(spec.Cron)
+	if err != nil {
+		return time.Time{}, false
+	}
+	return parsed.Next(moment)
+}
+
+// SourceWatch makes items follow the sources that they name: an item gets a job of its own when a source offers something else than the last
+// job of the item used, once for each thing offered, however that job ends. While a source offers nothing, its items stay as they are. All
+// fields are required.
+type SourceWatch struct {
+	// Kinds are empty objects of the kinds of sources, which are watched with the cache of the manager.
+	Kinds []client.Object
+	// News passes the events of a source after which it may offer something else.
+	News predicate.Predicate
+	// KeyOf identifies a source. KeysOf identifies in the same way those that an item names; it is called often and only looks at the item.
+	KeyOf  func(source client.Object) string
+	KeysOf func(item *v1alpha1.DeployItem) []string
+	// Offered returns what the sources of an item offer, as the cache knows them; nothing while one of them offers nothing.
+	Offered func(ctx context.Context, item *v1alpha1.DeployItem) ([]v1alpha1.SourceStatus, error)
+}
+
+// gives reports whether sources may give an item jobs. A nil SourceWatch gives none.
+func (w *SourceWatch) gives(item *v1alpha1.DeployItem) bool {
+	return w != nil && len(w.KeysOf(item)) > 0
+}
+
+// offered returns what the sources of an item offer; nothing where it names none.
+func (w *SourceWatch) offered(ctx context.Context, item *v1alpha1.DeployItem) ([]v1alpha1.SourceStatus, error) {
+	if !w.gives(item) {
+		return nil, nil
+	}
+	return w.Offered(ctx, item)
+}
+
+// hasNews reports whether a source of an item offers something else than its last job used.
+func (w *SourceWatch) hasNews(ctx context.Context, item *v1alpha1.DeployItem) (bool, error) {
+	offered, err := w.offered(ctx, item)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(offered, func(one v1alpha1.SourceStatus) bool {
+		return !slices.ContainsFunc(item.Status.Sources, func(used v1alpha1.SourceStatus) bool { return isSameArtifact(used, one) })
+	}), nil
+}
+
+// isUsed reports whether the last job of an item used what its sources offer now.
+func (w *SourceWatch) isUsed(ctx context.Context, item *v1alpha1.DeployItem) bool {
+	isNew, err := w.hasNews(ctx, item)
+	return err == nil && !isNew
+}
+
+func isSameArtifact(a, b v1alpha1.SourceStatus) bool {
+	return a.Kind == b.Kind && a.Namespace == b.Namespace && a.Name == b.Name && a.Revision == b.Revision && a.Digest == b.Digest
+}
+
+// note writes into the status what a job that begins finds offered, so that a job that fails before it comes to its sources is not
+// followed by another one for the same. The deployer makes it what the job has used.
+func (w *SourceWatch) note(ctx context.Context, item *v1alpha1.DeployItem) error {
+	if !w.gives(item) || isDeleting(item) {
+		return nil
+	}
+	offered, err := w.offered(ctx, item)
+	if err == nil {
+		item.Status.Sources = offered
+	}
+	return err
 }

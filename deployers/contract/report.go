@@ -14,36 +14,18 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/exports"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/jobs"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/presence"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/writes"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
 )
 
-// reporter turns what a call achieved into the end of the job, or into what it waits for.
-type reporter struct {
-	options *Options
-	// planner and keeper are nil where the deployer is none.
-	planner  Planner
-	keeper   SiteKeeper
-	jobs     *jobs.Jobs
-	watches  *watches.Watches
-	writes   *writes.Writer
-	exports  *exports.Publisher
-	presence *presence.Looker
-	vigils   *vigils
-}
-
 // report turns the answer of the deployer into the end of the job or into what it waits for.
-func (r *reporter) report(ctx context.Context, s *scope) error {
+func (r *reconciler) report(ctx context.Context, s *scope) error {
 	if s.err == nil && s.outcome.Done {
 		return r.succeed(ctx, s)
 	}
@@ -64,11 +46,11 @@ func (r *reporter) report(ctx context.Context, s *scope) error {
 }
 
 // succeed ends the job well: exports first, so that whoever sees the final phase finds them.
-func (r *reporter) succeed(ctx context.Context, s *scope) error {
+func (r *reconciler) succeed(ctx context.Context, s *scope) error {
 	if s.deleting() {
 		return r.letGo(ctx, s)
 	}
-	reference, err := r.exports.Publish(ctx, s.item, s.outcome.Exports)
+	reference, err := r.publish(ctx, s.item, s.outcome.Exports)
 	if err != nil {
 		s.err = err
 		return r.report(ctx, s)
@@ -81,29 +63,22 @@ func (r *reporter) succeed(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	r.announce(s)
+	if event := s.outcome.Event; event != nil {
+		metadata := notify.Once(s.item.Status.JobID)
+		if event.Revision != "" {
+			metadata[v1alpha1.GroupName+"/"+notify.RevisionKey] = event.Revision
+		}
+		r.options.Recorder.AnnotatedEventf(s.item, metadata, corev1.EventTypeNormal, event.Reason, "%s", kit.Message(event.Message))
+	}
 	r.warnOf(s)
 	return nil
 }
 
 // warnOf posts the event about what the deployer could not do.
-func (r *reporter) warnOf(s *scope) {
+func (r *reconciler) warnOf(s *scope) {
 	if s.outcome.Warning != "" {
-		r.options.Recorder.AnnotatedEventf(s.item, notify.Once(s.item.Status.JobID), corev1.EventTypeWarning, reasonWarning, "%s", kit.Message(s.outcome.Warning))
+		r.warn(s, reasonWarning, s.outcome.Warning)
 	}
-}
-
-// announce posts the event of a job that ended well. Its token tells receivers of notifications that it is another one than that of the job before.
-func (r *reporter) announce(s *scope) {
-	event := s.outcome.Event
-	if event == nil {
-		return
-	}
-	metadata := notify.Once(s.item.Status.JobID)
-	if event.Revision != "" {
-		metadata[v1alpha1.GroupName+"/"+notify.RevisionKey] = event.Revision
-	}
-	r.options.Recorder.AnnotatedEventf(s.item, metadata, corev1.EventTypeNormal, event.Reason, "%s", kit.Message(event.Message))
 }
 
 // reasonWarning is the reason of events about what a deployer could not do although the job, or the deletion, succeeded.
@@ -118,12 +93,12 @@ func (s *scope) success() string {
 }
 
 // letGo removes the finalizer after everything is uninstalled.
-func (r *reporter) letGo(ctx context.Context, s *scope) error {
-	err := r.writes.Fenced(ctx, &s.item, s.job, func(item *v1alpha1.DeployItem) error { return r.writes.Release(ctx, item) })
+func (r *reconciler) letGo(ctx context.Context, s *scope) error {
+	err := r.fenced(ctx, s, func(item *v1alpha1.DeployItem) error { return r.release(ctx, item) })
 	if err == nil {
 		s.log(ctx, "Deleted", "")
 		r.jobs.End(s.job)
-		r.writes.Written.Released(s.item)
+		r.written.Released(s.item)
 		r.warnOf(s)
 	}
 	return err
@@ -140,27 +115,27 @@ func (s *scope) log(ctx context.Context, result, reason string) {
 }
 
 // fail ends the job badly.
-func (r *reporter) fail(ctx context.Context, s *scope, failure *kit.Failure) error {
+func (r *reconciler) fail(ctx context.Context, s *scope, failure *kit.Failure) error {
 	failure.Err = failureOf(failure).Err
 	if s.deleting() && slices.Contains(failure.Codes, v1alpha1.ErrorTimeout) {
-		r.vigils.keep(s.item, s.job)
+		r.waiters.await(s.item, s.job.Watched, time.Now())
 	}
 	news := false
 	err := r.finish(ctx, s, func(item *v1alpha1.DeployItem, now time.Time) {
-		news = items.RecordFailure(item, failure, now)
+		news = recordFailure(item, failure, now)
 		kit.Fail(item, failure, now)
 	})
 	if err == nil && news {
-		r.warn(s, failure)
+		r.warn(s, failure.Reason, failure.Error())
 	}
 	return stopAfter(err)
 }
 
 // finish writes the final status. An interrupt or a newer job that came first wins.
-func (r *reporter) finish(ctx context.Context, s *scope, end func(*v1alpha1.DeployItem, time.Time)) error {
+func (r *reconciler) finish(ctx context.Context, s *scope, end func(*v1alpha1.DeployItem, time.Time)) error {
 	now := time.Now()
 	records := s.records()
-	err := r.writes.Fenced(ctx, &s.item, s.job, func(item *v1alpha1.DeployItem) error {
+	err := r.update(ctx, s, func(item *v1alpha1.DeployItem) {
 		ended := records
 		if r.planner != nil && ended.ProviderStatus != nil {
 			ended.ProviderStatus = r.planner.Close(item, ended.ProviderStatus)
@@ -168,7 +143,6 @@ func (r *reporter) finish(ctx context.Context, s *scope, end func(*v1alpha1.Depl
 		ended.Write(item)
 		s.job.Plan.TakeBack(item)
 		end(item, now)
-		return r.writes.Status(ctx, item)
 	})
 	if err == nil {
 		s.log(ctx, string(s.item.Status.Phase), conditions.GetReason(s.item, meta.ReadyCondition))
@@ -179,13 +153,13 @@ func (r *reporter) finish(ctx context.Context, s *scope, end func(*v1alpha1.Depl
 }
 
 // records returns what the outcome leaves in the status, with what an earlier call of the job has left.
-func (s *scope) records() items.Records {
-	last := items.Records{ProviderStatus: s.outcome.ProviderStatus, Sources: s.outcome.Sources, Conditions: s.outcome.Conditions}
+func (s *scope) records() records {
+	last := records{ProviderStatus: s.outcome.ProviderStatus, Sources: s.outcome.Sources, Conditions: s.outcome.Conditions}
 	return last.After(s.job.Records)
 }
 
 // wait leaves the job until something it watches changes.
-func (r *reporter) wait(ctx context.Context, s *scope, reason, message string) error {
+func (r *reconciler) wait(ctx context.Context, s *scope, reason, message string) error {
 	if message == "" {
 		message = "Waiting for the deployer"
 	}
@@ -194,7 +168,7 @@ func (r *reporter) wait(ctx context.Context, s *scope, reason, message string) e
 }
 
 // retry leaves the job for the time of the back-off.
-func (r *reporter) retry(ctx context.Context, s *scope, failure *kit.Failure) error {
+func (r *reconciler) retry(ctx context.Context, s *scope, failure *kit.Failure) error {
 	s.job.RetryAt = time.Now().Add(kit.Doubled(r.options.MinRetryDelay, r.options.MaxRetryDelay, s.job.Attempts))
 	s.job.Attempts++
 	s.job.Cause, s.job.Failure, s.job.IsQuiet = failure.Error(), failure, isSilent(s.err)
@@ -207,7 +181,7 @@ func isSilent(err error) bool {
 	return kit.IsTransient(err) && !errors.As(err, &explained)
 }
 
-func (r *reporter) suspend(ctx context.Context, s *scope) error {
+func (r *reconciler) suspend(ctx context.Context, s *scope) error {
 	s.job.Records = s.records()
 	watched := make([]watches.Object, 0, len(s.outcome.Watch))
 	for _, one := range s.outcome.Watch {
@@ -217,13 +191,13 @@ func (r *reporter) suspend(ctx context.Context, s *scope) error {
 	r.watches.Follow(s.job, watched, s.called)
 	if s.job.HasEnded() {
 		r.watches.Release(s.job)
-		return writes.ErrLost
+		return errLost
 	}
 	return r.show(ctx, s)
 }
 
 // show writes what the job does, but only when it takes so long that somebody may look, or when there is a new error.
-func (r *reporter) show(ctx context.Context, s *scope) error {
+func (r *reconciler) show(ctx context.Context, s *scope) error {
 	now := time.Now()
 	s.requeue = s.nextLook(now)
 	if now.Before(s.job.Began.Add(visibleAfter)) && !s.hasNews() {
@@ -233,12 +207,9 @@ func (r *reporter) show(ctx context.Context, s *scope) error {
 	if news = s.progress(s.item, now); equality.Semantic.DeepEqual(before, &s.item.Status) {
 		return nil
 	}
-	err := r.writes.Fenced(ctx, &s.item, s.job, func(item *v1alpha1.DeployItem) error {
-		s.progress(item, now)
-		return r.writes.Status(ctx, item)
-	})
+	err := r.update(ctx, s, func(item *v1alpha1.DeployItem) { s.progress(item, now) })
 	if err == nil && news {
-		r.warn(s, s.job.Failure)
+		r.warn(s, s.job.Failure.Reason, s.job.Failure.Error())
 	}
 	return err
 }
@@ -259,13 +230,81 @@ func (s *scope) progress(item *v1alpha1.DeployItem, now time.Time) bool {
 	if failure := s.job.Failure; failure != nil {
 		conditions.MarkReconciling(item, meta.ProgressingWithRetryReason, "%s", failure.Error())
 		conditions.MarkFalse(item, meta.ReadyCondition, failure.Reason, "%s", failure.Error())
-		return items.RecordFailure(item, failure, now)
+		return recordFailure(item, failure, now)
 	}
 	item.Status.LastError = nil
 	kit.Progress(item, cmp.Or(s.job.Waits, meta.ProgressingReason), s.job.Cause)
 	return false
 }
 
-func (r *reporter) warn(s *scope, failure *kit.Failure) {
-	r.options.Recorder.AnnotatedEventf(s.item, notify.Once(s.item.Status.JobID), corev1.EventTypeWarning, failure.Reason, "%s", failure.Error())
+// warn posts a Warning about the job. Its token tells receivers of notifications that it is another one than that of the job before.
+func (r *reconciler) warn(s *scope, reason, message string) {
+	r.options.Recorder.AnnotatedEventf(s.item, notify.Once(s.item.Status.JobID), corev1.EventTypeWarning, reason, "%s", kit.Message(message))
+}
+
+// maxConflicts is how often a write is repeated because only metadata changed meanwhile.
+const maxConflicts = 10
+
+// errLost says that the job was ended or replaced by somebody else, so that its result is worth nothing.
+var errLost = errors.New("the job is over")
+
+// writeStatus writes the status if nobody changed the item since it was read, and returns a conflict otherwise.
+func (r *reconciler) writeStatus(ctx context.Context, item *v1alpha1.DeployItem) error {
+	return kit.WriteItemStatus(ctx, r.client, item, time.Now(), &r.written)
+}
+
+// writeMetadata changes the metadata of an item as it was read.
+func (r *reconciler) writeMetadata(ctx context.Context, item *v1alpha1.DeployItem, change kit.MetadataChange) error {
+	before := item.ResourceVersion
+	if err := kit.PatchMetadata(ctx, r.client, item, change); err != nil {
+		return err
+	}
+	if item.ResourceVersion != before {
+		r.written.Wrote(item)
+	}
+	return nil
+}
+
+// release removes the finalizer.
+func (r *reconciler) release(ctx context.Context, item *v1alpha1.DeployItem) error {
+	if err := r.writeMetadata(ctx, item, kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer}); err != nil {
+		return err
+	}
+	r.options.Metrics.RecordDuration(ctx, item, time.Now()) // for an item that goes it removes what was recorded
+	return nil
+}
+
+// update changes the status of the item of a pass and writes it, see fenced.
+func (r *reconciler) update(ctx context.Context, s *scope, change func(*v1alpha1.DeployItem)) error {
+	return r.fenced(ctx, s, func(item *v1alpha1.DeployItem) error {
+		change(item)
+		return r.writeStatus(ctx, item)
+	})
+}
+
+// fenced repeats a write of the job on conflicts with a live copy of the item, which takes its place, as long as the item still runs this job. Else it
+// returns errLost: a result never overwrites an interrupt or a newer job.
+func (r *reconciler) fenced(ctx context.Context, s *scope, write func(*v1alpha1.DeployItem) error) error {
+	for range maxConflicts {
+		err := write(s.item)
+		if !apierrors.IsConflict(err) {
+			return lostIfGone(err)
+		}
+		current := &v1alpha1.DeployItem{}
+		if err := r.live.Get(ctx, s.key(), current); err != nil {
+			return lostIfGone(err)
+		}
+		if s.job.IsOverIn(current) {
+			return errLost
+		}
+		s.item = current
+	}
+	return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("deployitems").GroupResource(), s.item.Name, errors.New("the item keeps changing"))
+}
+
+func lostIfGone(err error) error {
+	if apierrors.IsNotFound(err) {
+		return errLost
+	}
+	return err
 }

@@ -25,7 +25,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/presence"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
@@ -306,18 +305,18 @@ func TestWhichClustersAreGone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		host, token string
 		there       func(identity target.Identity, address string) managedresource.ClusterReference
-		want        presence.Presence
+		want        presence
 	}{
-		"same cluster":             {there: asKnown, want: presence.Seen},
-		"another UID":              {there: withUID("other"), want: presence.Gone},
-		"no UID recorded":          {there: withUID(""), want: presence.Seen},
-		"credentials are refused":  {token: "wrong", there: withUID("other"), want: presence.Seen},
-		"connections are refused":  {host: refused, there: withUID("other"), want: presence.Seen},
-		"no answer":                {host: silent.Addr().String(), there: withUID("other"), want: presence.Unknown},
-		"no such name":             {host: goneHost, there: asKnown, want: presence.Gone},
-		"never reached":            {host: goneHost, there: func(target.Identity, string) managedresource.ClusterReference { return nowhere("") }, want: presence.Gone},
-		"no such name of another":  {host: goneHost, there: withAddress("other"), want: presence.Unknown},
-		"nobody knows of the name": {host: troubledHost, there: asKnown, want: presence.Unknown},
+		"same cluster":             {there: asKnown, want: clusterSeen},
+		"another UID":              {there: withUID("other"), want: clusterGone},
+		"no UID recorded":          {there: withUID(""), want: clusterSeen},
+		"credentials are refused":  {token: "wrong", there: withUID("other"), want: clusterSeen},
+		"connections are refused":  {host: refused, there: withUID("other"), want: clusterSeen},
+		"no answer":                {host: silent.Addr().String(), there: withUID("other"), want: clusterUnknown},
+		"no such name":             {host: goneHost, there: asKnown, want: clusterGone},
+		"never reached":            {host: goneHost, there: func(target.Identity, string) managedresource.ClusterReference { return nowhere("") }, want: clusterGone},
+		"no such name of another":  {host: goneHost, there: withAddress("other"), want: clusterUnknown},
+		"nobody knows of the name": {host: troubledHost, there: asKnown, want: clusterUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -342,7 +341,7 @@ func TestWhichClustersAreGone(t *testing.T) {
 				ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 			}
 			defer cancel()
-			found, _ := presence.Ask(ctx, cluster, tc.there(known, cluster.Address()))
+			found, _ := askCluster(ctx, cluster, tc.there(known, cluster.Address()))
 			assert.Equal(t, tc.want, found)
 		})
 	}

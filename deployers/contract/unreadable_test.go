@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -25,15 +24,15 @@ import (
 func TestT03AnUnreadableItemIsNotCarriedOut(t *testing.T) {
 	deployer, scheme := &scripted{}, runtime.NewScheme()
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
-	r := newReconciler(fake.NewClientBuilder().WithScheme(scheme).Build(), nil, deployer, Options{SkipPullSecrets: true}).caller
+	r := newReconciler(fake.NewClientBuilder().WithScheme(scheme).Build(), nil, deployer, Options{SkipPullSecrets: true})
 	item := &v1alpha1.DeployItem{Undecoded: v1alpha1.Undecoded{"spec.timeout cannot be read"}}
-	_, err := r.perform(t.Context(), &scope{item: item, job: &jobs.Job{}})
+	_, err := r.perform(t.Context(), &scope{item: item, job: &job{}})
 	var failure *kit.Failure
 	require.ErrorAs(t, err, &failure)
 	assert.Equal(t, kit.Stalled, failure.Kind)
 	assert.ErrorContains(t, err, "spec.timeout cannot be read")
 	item.DeletionTimestamp = &metav1.Time{Time: time.Now()}
-	_, err = r.perform(t.Context(), &scope{item: item, job: &jobs.Job{}})
+	_, err = r.perform(t.Context(), &scope{item: item, job: &job{}})
 	require.NoError(t, err)
 	_, erased := deployer.calls()
 	assert.Equal(t, 1, erased)
@@ -50,7 +49,7 @@ func TestOverwritesThatCannotBeReadAreNotLeftOut(t *testing.T) {
 		},
 	})
 	object := &v1alpha1.Context{ContextConfiguration: v1alpha1.ContextConfiguration{ComponentVersionOverwritesReference: "mine"}}
-	_, err := (&contexts{live: live}).overwritesOf(object)(t.Context())
+	_, err := (&reconciler{live: live}).overwritesOf(object)(t.Context())
 	var failure *kit.Failure
 	require.ErrorAs(t, err, &failure)
 	assert.Equal(t, kit.Stalled, failure.Kind)

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 )
 
@@ -116,7 +115,7 @@ func TestAnInterruptEndsACallThatWaits(t *testing.T) {
 	began := time.Now()
 	s.change(item, func() { item.Status.Phase, item.Status.JobIDFinished = v1alpha1.PhaseFailed, item.Status.JobID })
 	version := item.ResourceVersion
-	require.ErrorIs(t, <-l.ended, jobs.ErrInterrupted)
+	require.ErrorIs(t, <-l.ended, errInterrupted)
 	assert.Less(t, time.Since(began), pace.Within(2*time.Second))
 	other := s.create("other")
 	s.trigger(other)
@@ -132,7 +131,7 @@ func TestAnItemThatIsToBeIgnoredEndsACallThatWaits(t *testing.T) {
 	require.NoError(t, s.client().Get(t.Context(), keyOfItem(item), item))
 	item.Annotations = map[string]string{v1alpha1.IgnoreAnnotation: "true"}
 	require.NoError(t, s.client().Update(t.Context(), item))
-	require.ErrorIs(t, <-l.ended, jobs.ErrInterrupted)
+	require.ErrorIs(t, <-l.ended, errInterrupted)
 }
 
 func TestANewJobAwaitsTheEndOfTheOldCall(t *testing.T) {
@@ -140,7 +139,7 @@ func TestANewJobAwaitsTheEndOfTheOldCall(t *testing.T) {
 	s := newStage(t, l.scripted, Options{})
 	item := s.slow(l, "slow")
 	s.trigger(item)
-	require.ErrorIs(t, <-l.ended, jobs.ErrInterrupted)
+	require.ErrorIs(t, <-l.ended, errInterrupted)
 	<-l.began
 	close(l.release)
 	s.finished(item)
@@ -274,7 +273,7 @@ func TestDeletionIgnoresTheAnswerForAnItemThatIsGone(t *testing.T) {
 	item.Finalizers = nil
 	require.NoError(t, s.client().Update(t.Context(), item))
 	require.NoError(t, s.client().Delete(t.Context(), item))
-	require.ErrorIs(t, <-l.ended, jobs.ErrInterrupted)
+	require.ErrorIs(t, <-l.ended, errInterrupted)
 	again := s.create("slow")
 	s.trigger(again)
 	<-l.began
@@ -304,10 +303,10 @@ func TestNothingIsKeptOfAnItemThatIsGone(t *testing.T) {
 	r := newReconciler(nil, nil, &scripted{}, Options{})
 	item := &v1alpha1.DeployItem{}
 	item.Namespace, item.Name = "n", "item"
-	r.jobs.Claim(item, time.Now(), jobs.PlanOf(item, &runtime.RawExtension{Raw: []byte(planned)}))
-	r.repeater.turns.take(item)
+	r.jobs.Claim(item, time.Now(), planOf(item, &runtime.RawExtension{Raw: []byte(planned)}))
+	r.turns.take(item)
 	(&itemHandler{reconciler: r}).Delete(t.Context(), event.DeleteEvent{Object: item}, nil)
 	r.jobs.Void(item).TakeBack(item)
-	assert.Empty(t, r.repeater.turns.after)
+	assert.Empty(t, r.turns.after)
 	assert.Equal(t, planned, recorded(item), "nothing is known of what was there before the plan")
 }

@@ -286,7 +286,7 @@ func (c *connection) named(ctx context.Context, target *v1alpha1.Target) (*Clust
 	}
 	token, err := c.tokens.get(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("open Target %q: %w", target.Name, err)
+		return nil, fmt.Errorf("open Target %q: %w", v1alpha1.OriginalName(target), err)
 	}
 	config := rest.CopyConfig(cluster.Config)
 	config.BearerToken = token

@@ -81,10 +81,10 @@ func refuse(field, problem, cure string) error {
 	return &refusal{field: field, problem: problem, cure: cure}
 }
 
-func invalid(namespace, name string, cause error) error {
+func invalid(target *v1alpha1.Target, cause error) error {
 	return &Error{
 		Reason: ReasonInvalid, Codes: []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}, cause: cause,
-		message: fmt.Sprintf("Target %q in namespace %q cannot be used: %s", name, namespace, cause),
+		message: fmt.Sprintf("Target %q in namespace %q cannot be used: %s", v1alpha1.OriginalName(target), target.Namespace, cause),
 	}
 }
 

@@ -60,13 +60,13 @@ func (h *Host) resolve(ctx context.Context, target *v1alpha1.Target, raw []byte)
 	if err != nil || !allows(secret, target.Namespace) {
 		return nil, contentMissing(nil, "Target %q in namespace %q: config.kubeconfig.secretRef: the cluster of environment %q has no Secret %s for Targets of this namespace; "+
 			"have it created there, or the namespace added to its annotation %s",
-			target.Name, target.Namespace, h.Environment, key, v1alpha1.TargetNamespacesAnnotation)
+			v1alpha1.OriginalName(target), target.Namespace, h.Environment, key, v1alpha1.TargetNamespacesAnnotation)
 	}
 	field := cmp.Or(ref.Key, defaultHostKey)
 	kubeconfig, ok := secret.Data[field]
 	if !ok {
 		return nil, contentMissing(nil, "Target %q in namespace %q: config.kubeconfig.secretRef: Secret %s in the cluster of environment %q has no key %q; add it there or correct the reference",
-			target.Name, target.Namespace, key, h.Environment, field)
+			v1alpha1.OriginalName(target), target.Namespace, key, h.Environment, field)
 	}
 	return kubeconfig, nil
 }

@@ -50,10 +50,10 @@ func Content(ctx context.Context, live client.Reader, target *v1alpha1.Target) (
 	err := live.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
 		return nil, contentMissing(err, "Secret %q of Target %q does not exist in namespace %q; create it or correct spec.secretRef.name of the Target",
-			ref.Name, target.Name, target.Namespace)
+			ref.Name, v1alpha1.OriginalName(target), target.Namespace)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read Secret %s of Target %q: %w", key, target.Name, err)
+		return nil, fmt.Errorf("read Secret %s of Target %q: %w", key, v1alpha1.OriginalName(target), err)
 	}
 	return secretContent(target, secret, ref.Key)
 }
@@ -64,7 +64,7 @@ func secretContent(target *v1alpha1.Target, secret *corev1.Secret, key string) (
 	}
 	value, ok := secret.Data[key]
 	if !ok {
-		return nil, contentMissing(nil, "Secret %q of Target %q has no key %q; add it or correct spec.secretRef.key of the Target", secret.Name, target.Name, key)
+		return nil, contentMissing(nil, "Secret %q of Target %q has no key %q; add it or correct spec.secretRef.key of the Target", secret.Name, v1alpha1.OriginalName(target), key)
 	}
 	return value, nil
 }
@@ -74,14 +74,14 @@ func wholeSecret(target *v1alpha1.Target, secret *corev1.Secret) ([]byte, error)
 	for key, value := range secret.Data {
 		var parsed any
 		if err := foreign.Unmarshal(value, &parsed); err != nil {
-			return nil, invalid(target.Namespace, target.Name, refuse(fmt.Sprintf("key %q of Secret %q", key, secret.Name), foreign.Problem(err)+where(err),
+			return nil, invalid(target, refuse(fmt.Sprintf("key %q of Secret %q", key, secret.Name), foreign.Problem(err)+where(err),
 				"correct it, or set spec.secretRef.key to the one key to use"))
 		}
 		all[key] = parsed
 	}
 	raw, err := json.Marshal(all)
 	if err != nil {
-		return nil, fmt.Errorf("encode Secret %q of Target %q: %w", secret.Name, target.Name, err)
+		return nil, fmt.Errorf("encode Secret %q of Target %q: %w", secret.Name, v1alpha1.OriginalName(target), err)
 	}
 	return raw, nil
 }
@@ -105,5 +105,5 @@ func located(target *v1alpha1.Target, err error) error {
 	if errors.As(err, &e) || !errors.As(err, &r) {
 		return err
 	}
-	return invalid(target.Namespace, target.Name, err)
+	return invalid(target, err)
 }

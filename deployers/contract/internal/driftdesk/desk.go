@@ -18,7 +18,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
 	"github.com/flux-landscaper/flux-landscaper/deployers/drift"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
@@ -86,6 +85,11 @@ type Options struct {
 	Deployed func(item *v1alpha1.DeployItem) (Deployed, error)
 	// Find compares objects, and corrects what it may. It returns ErrNoVerdict where nothing can be said.
 	Find func(ctx context.Context, search Search) ([]Found, error)
+	// TargetName returns the name of the Target of an item, and IsAtRest reports whether what an item says is what its last job has deployed.
+	TargetName func(item *v1alpha1.DeployItem) string
+	IsAtRest   func(item *v1alpha1.DeployItem) bool
+	// IsFree reports whether the owners of an item let it have a job of its own.
+	IsFree func(ctx context.Context, item *v1alpha1.DeployItem) (bool, error)
 	// Queue brings an item to a worker.
 	Queue func(types.NamespacedName)
 	// Clients opens Targets; Client reads from the cache, Live without.
@@ -182,14 +186,14 @@ func (d *Desk) Observe(item *v1alpha1.DeployItem) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	known := d.items[client.ObjectKeyFromObject(item)]
-	if !items.IsAtRest(item) {
+	if !d.IsAtRest(item) {
 		if known != nil {
 			known.paused = true
 			d.interrupt(known.key)
 		}
 		return
 	}
-	job := finishedJob{id: item.Status.JobIDFinished, target: items.TargetName(item), generation: item.Generation}
+	job := finishedJob{id: item.Status.JobIDFinished, target: d.TargetName(item), generation: item.Generation}
 	if known != nil && known.uid == item.UID && known.job == job {
 		if known.mode = mode; known.paused {
 			known.paused = false
@@ -327,7 +331,7 @@ func (d *Desk) TargetChanged(namespace, name string) {
 // modeOf returns what an item says about drift, and whether its objects are to be watched at all.
 func (d *Desk) modeOf(item *v1alpha1.DeployItem) (managedresource.DriftMode, bool) {
 	by := item.Status.Deployer
-	if item.Spec.Type != d.Detector.Type() || item.Annotations[v1alpha1.IgnoreAnnotation] == "true" || items.IsDeleting(item) || items.TargetName(item) == "" ||
+	if item.Spec.Type != d.Detector.Type() || item.Annotations[v1alpha1.IgnoreAnnotation] == "true" || !item.DeletionTimestamp.IsZero() || d.TargetName(item) == "" ||
 		by == nil || by.Name != d.Detector.Name() || by.Identity != d.Identity {
 		return "", false
 	}

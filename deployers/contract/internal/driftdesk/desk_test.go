@@ -27,7 +27,7 @@ func TestATargetThatCannotBeOpenedIsTriedAtItsTime(t *testing.T) {
 	clients, err := target.New(target.Options{})
 	require.NoError(t, err)
 	reader := readerOf(t)
-	desk := New(Options{Clients: clients, Client: reader, Live: reader})
+	desk := New(Options{TargetName: targetName, IsAtRest: isAtRest, Clients: clients, Client: reader, Live: reader})
 	site := desk.siteOf(siteKey{"ns", "absent", target.Actor{}})
 	began := time.Now()
 	require.Zero(t, site.untilOpening(began), "the first attempt is made at once")
@@ -83,7 +83,7 @@ func TestAJobWaitsForASearchNoLongerThanItsContext(t *testing.T) {
 		"one that does not end": {&search{cancel: func() {}, done: running}, context.Canceled},
 	} {
 		t.Run(name, func(t *testing.T) {
-			desk := New(Options{Detector: detector{}})
+			desk := New(Options{TargetName: targetName, IsAtRest: isAtRest, Detector: detector{}})
 			ctx := t.Context()
 			if tc.search != nil {
 				desk.searches[key] = tc.search
@@ -123,7 +123,7 @@ func TestAWorkerIsWokenForNewsOnly(t *testing.T) {
 			item.Status.Conditions = tc.shown
 			tc.known.uid = "uid"
 			woken := 0
-			desk := New(Options{Detector: detector{}, Client: readerOf(t, item), Queue: func(types.NamespacedName) { woken++ }})
+			desk := New(Options{TargetName: targetName, IsAtRest: isAtRest, Detector: detector{}, Client: readerOf(t, item), Queue: func(types.NamespacedName) { woken++ }})
 			desk.items[key] = &tc.known
 			desk.tell(t.Context(), key)
 			assert.Equal(t, tc.want, woken)
@@ -145,7 +145,7 @@ func TestAnItemThatIsForgottenMeanwhileIsNotWatched(t *testing.T) {
 	cluster, err := clients.OpenKubeconfig(key.Namespace, []byte(`{"contexts": [{"name": "c", "context": {"cluster": "c"}}],
 		"clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}]}`))
 	require.NoError(t, err)
-	desk := New(Options{Detector: present{}, Clients: clients, Client: readerOf(t), Queue: func(types.NamespacedName) {}})
+	desk := New(Options{TargetName: targetName, IsAtRest: isAtRest, Detector: present{}, Clients: clients, Client: readerOf(t), Queue: func(types.NamespacedName) {}})
 	known := &driftItem{key: key, site: desk.siteOf(siteKey{key.Namespace, "absent", target.Actor{}})}
 	known.site.users, known.site.cluster, desk.items[key] = 1, cluster, known
 	desk.Deployed = func(*v1alpha1.DeployItem) (Deployed, error) {
@@ -210,7 +210,7 @@ func TestAPanicInASearchEndsTheSearchAlone(t *testing.T) {
 }
 
 func TestWhatAPanicKeptFromBeingComparedIsSearchedAgain(t *testing.T) {
-	desk, known := atRest(t, Options{Find: func(context.Context, Search) ([]Found, error) { panic("broken") }})
+	desk, known := atRest(t, Options{TargetName: targetName, IsAtRest: isAtRest, Find: func(context.Context, Search) ([]Found, error) { panic("broken") }})
 	item := &v1alpha1.DeployItem{}
 	require.NoError(t, desk.Client.Get(t.Context(), known.key, item))
 	objects := []managedresource.ResourceReference{{Kind: "ConfigMap", Name: "settings"}}
@@ -220,9 +220,15 @@ func TestWhatAPanicKeptFromBeingComparedIsSearchedAgain(t *testing.T) {
 }
 
 func TestAPanicOverTheAnswerOfATargetIsAFailedAttempt(t *testing.T) {
-	desk := New(Options{Clients: nil}) // which panics
+	desk := New(Options{TargetName: targetName, IsAtRest: isAtRest, Clients: nil}) // which panics
 	site := desk.siteOf(siteKey{"ns", "target", target.Actor{}})
 	assert.Positive(t, site.open(t.Context()))
 	assert.Equal(t, 1, site.attempt)
 	assert.True(t, site.stale)
 }
+
+func targetName(item *v1alpha1.DeployItem) string {
+	return item.Annotations[v1alpha1.DeployerTargetNameAnnotation]
+}
+
+func isAtRest(item *v1alpha1.DeployItem) bool { return item.Job().IsIdle() }

@@ -14,8 +14,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/owners"
 	"github.com/flux-landscaper/flux-landscaper/deployers/drift"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
@@ -39,7 +37,7 @@ const (
 // handle does what there is to do for an item.
 func (s *site) handle(ctx context.Context, key types.NamespacedName) {
 	item := &v1alpha1.DeployItem{}
-	if err := s.desk.Client.Get(ctx, key, item); err != nil || !items.IsAtRest(item) {
+	if err := s.desk.Client.Get(ctx, key, item); err != nil || !s.desk.IsAtRest(item) {
 		return // an event follows
 	}
 	known, search, ctx := s.begin(ctx, item)
@@ -258,7 +256,7 @@ func (s *site) permission(
 	var asked, isFree bool
 	return func(ref managedresource.ResourceReference) bool {
 		if !asked {
-			free, err := owners.IsFree(ctx, s.desk.Live, item)
+			free, err := s.desk.IsFree(ctx, item)
 			asked, isFree, *isHeld = true, free && err == nil, !free || err != nil
 		}
 		s.desk.mu.Lock()

@@ -15,7 +15,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
 )
 
 // Metrics about drift, by the name of the deployer.
@@ -40,7 +39,7 @@ func driftCounter(name, help string) *prometheus.CounterVec {
 
 // HasNews reports whether there is something to show.
 func (d *Desk) HasNews(item *v1alpha1.DeployItem) bool {
-	if d == nil || !item.Job().IsIdle() || items.IsDeleting(item) {
+	if d == nil || !item.Job().IsIdle() || !item.DeletionTimestamp.IsZero() {
 		return false
 	}
 	if wanted, isKnown := d.condition(item); isKnown && !isShown(item, wanted) {

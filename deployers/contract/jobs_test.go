@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package jobs
+package contract
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 )
 
 func TestLateEventsDoNotInterruptANewJob(t *testing.T) {
-	running := &Job{uid: "u", ID: "new", version: 10}
+	running := &job{uid: "u", ID: "new", version: 10}
 	item := &v1alpha1.DeployItem{}
 	item.UID, item.Status.JobID, item.Status.JobIDFinished = "u", "old", "old"
 	item.ResourceVersion = "9"
@@ -26,18 +26,18 @@ func TestLateEventsDoNotInterruptANewJob(t *testing.T) {
 }
 
 // running returns an item with a job, which is running.
-func running() (*Jobs, *v1alpha1.DeployItem, *Job) {
-	jobs := &Jobs{Released: func(*Job) {}, Queue: func(types.NamespacedName) {}}
+func running() (*jobs, *v1alpha1.DeployItem, *job) {
+	jobs := &jobs{released: func(*job) {}, queue: func(types.NamespacedName) {}}
 	item := &v1alpha1.DeployItem{}
 	item.Namespace, item.Name, item.UID, item.ResourceVersion, item.Status.JobID = "ns", "item", "uid", "1", "1"
-	return jobs, item, jobs.Claim(item, time.Unix(1000, 0), Plan{})
+	return jobs, item, jobs.Claim(item, time.Unix(1000, 0), plan{})
 }
 
 func TestAJobIsClaimedOnce(t *testing.T) {
 	jobs, item, first := running()
-	assert.Same(t, first, jobs.Claim(item, time.Now(), Plan{}))
+	assert.Same(t, first, jobs.Claim(item, time.Now(), plan{}))
 	item.Status.JobID = "2"
-	second := jobs.Claim(item, time.Now(), Plan{})
+	second := jobs.Claim(item, time.Now(), plan{})
 	assert.NotSame(t, first, second)
 	assert.True(t, first.HasEnded())
 	assert.Same(t, second, jobs.Of(second.Key))
@@ -75,9 +75,9 @@ func TestAJobIsDueOnceForWhatHasHappened(t *testing.T) {
 func TestAWakeUpBringsTheItemToAWorker(t *testing.T) {
 	jobs, item, _ := running()
 	queued := 0
-	jobs.Queue = func(types.NamespacedName) { queued++ }
+	jobs.queue = func(types.NamespacedName) { queued++ }
 	item.Status.JobID = "2"
-	job := jobs.Claim(item, time.Now(), Plan{})
+	job := jobs.Claim(item, time.Now(), plan{})
 	job.Note()
 	assert.Zero(t, queued, "whoever notes it is about to look at the item")
 	job.Wake()
@@ -107,7 +107,7 @@ func TestWhoHasEndedAJob(t *testing.T) {
 			jobs.Observe(item, tc.isLeft)
 			assert.Equal(t, tc.ends, job.HasEnded())
 			if tc.ends {
-				require.ErrorIs(t, context.Cause(ctx), ErrInterrupted)
+				require.ErrorIs(t, context.Cause(ctx), errInterrupted)
 			}
 		})
 	}
@@ -118,5 +118,5 @@ func TestACallOfAJobThatHasEndedDoesNotBegin(t *testing.T) {
 	jobs.End(job)
 	ctx, cancel := job.Run(t.Context())
 	defer cancel(nil)
-	assert.ErrorIs(t, context.Cause(ctx), ErrInterrupted)
+	assert.ErrorIs(t, context.Cause(ctx), errInterrupted)
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package writes
+package contract
 
 import (
 	"context"
@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/jobs"
 )
 
 // TestWhichWritesOfAJobAreRepeated changes the item between the read of a job and its first write.
@@ -35,28 +34,28 @@ func TestWhichWritesOfAJobAreRepeated(t *testing.T) {
 		"a newer job": {func(ctx context.Context, c client.Client, item *v1alpha1.DeployItem) error {
 			item.Status.JobID = "2"
 			return c.Status().Update(ctx, item)
-		}, 1, ErrLost},
+		}, 1, errLost},
 		"an interrupt": {func(ctx context.Context, c client.Client, item *v1alpha1.DeployItem) error {
 			item.Status.JobIDFinished = "1"
 			return c.Status().Update(ctx, item)
-		}, 1, ErrLost},
+		}, 1, errLost},
 		"its end": {func(ctx context.Context, c client.Client, item *v1alpha1.DeployItem) error {
 			return c.Delete(ctx, item)
-		}, 1, ErrLost},
+		}, 1, errLost},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, item, job := writing(t)
-			require.NoError(t, tc.change(t.Context(), w.Client, item.DeepCopy()))
+			r, s := writing(t)
+			require.NoError(t, tc.change(t.Context(), r.client, s.item.DeepCopy()))
 			calls := 0
-			err := w.Fenced(t.Context(), &item, job, func(current *v1alpha1.DeployItem) error {
+			err := r.fenced(t.Context(), s, func(current *v1alpha1.DeployItem) error {
 				calls++
 				current.Status.Phase = v1alpha1.PhaseSucceeded
-				return w.Status(t.Context(), current)
+				return r.writeStatus(t.Context(), current)
 			})
 			assert.Equal(t, tc.calls, calls)
 			assert.Equal(t, tc.want, err)
 			stored := &v1alpha1.DeployItem{}
-			if err := w.Live.Get(t.Context(), client.ObjectKeyFromObject(item), stored); !apierrors.IsNotFound(err) {
+			if err := r.live.Get(t.Context(), s.key(), stored); !apierrors.IsNotFound(err) {
 				require.NoError(t, err)
 				assert.Equal(t, tc.want == nil, stored.Status.Phase == v1alpha1.PhaseSucceeded)
 			}
@@ -65,13 +64,13 @@ func TestWhichWritesOfAJobAreRepeated(t *testing.T) {
 }
 
 func TestOtherErrorsOfAWriteAreReturned(t *testing.T) {
-	w, item, job := writing(t)
+	r, s := writing(t)
 	denied := errors.New("denied")
-	assert.Equal(t, denied, w.Fenced(t.Context(), &item, job, func(*v1alpha1.DeployItem) error { return denied }))
+	assert.Equal(t, denied, r.fenced(t.Context(), s, func(*v1alpha1.DeployItem) error { return denied }))
 }
 
-// writing returns an item that runs a job, on an API server in memory.
-func writing(t *testing.T) (*Writer, *v1alpha1.DeployItem, *jobs.Job) {
+// writing returns the pass of an item that runs a job, on an API server in memory.
+func writing(t *testing.T) (*reconciler, *scope) {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
@@ -79,6 +78,6 @@ func writing(t *testing.T) (*Writer, *v1alpha1.DeployItem, *jobs.Job) {
 	item := &v1alpha1.DeployItem{}
 	item.Namespace, item.Name, item.UID, item.Status.JobID = "ns", "item", "uid", "1"
 	require.NoError(t, c.Create(t.Context(), item))
-	running := &jobs.Jobs{Released: func(*jobs.Job) {}}
-	return &Writer{Client: c, Live: c}, item, running.Claim(item, time.Now(), jobs.Plan{})
+	running := &jobs{released: func(*job) {}}
+	return &reconciler{client: c, live: c}, &scope{item: item, job: running.Claim(item, time.Now(), plan{})}
 }

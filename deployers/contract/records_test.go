@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package items
+package contract
 
 import (
 	"fmt"
@@ -24,7 +24,7 @@ func TestRecordedAgain(t *testing.T) {
 		"nothing":                   {"", stored},
 	} {
 		t.Run(name, func(t *testing.T) {
-			item, records := &v1alpha1.DeployItem{}, Records{}
+			item, records := &v1alpha1.DeployItem{}, records{}
 			item.Status.ProviderStatus = &runtime.RawExtension{Raw: []byte(stored)}
 			if c.recorded != "" {
 				records.ProviderStatus = &runtime.RawExtension{Raw: []byte(c.recorded)}
@@ -36,9 +36,9 @@ func TestRecordedAgain(t *testing.T) {
 }
 
 func TestWhatACallDoesNotRecordStays(t *testing.T) {
-	earlier := Records{ProviderStatus: &runtime.RawExtension{Raw: []byte(`{"a":1}`)}, Sources: []v1alpha1.SourceStatus{{Name: "chart"}}}
-	assert.Equal(t, earlier, Records{}.After(earlier))
-	later := Records{ProviderStatus: &runtime.RawExtension{Raw: []byte(`{"a":2}`)}, Sources: []v1alpha1.SourceStatus{}}
+	earlier := records{ProviderStatus: &runtime.RawExtension{Raw: []byte(`{"a":1}`)}, Sources: []v1alpha1.SourceStatus{{Name: "chart"}}}
+	assert.Equal(t, earlier, records{}.After(earlier))
+	later := records{ProviderStatus: &runtime.RawExtension{Raw: []byte(`{"a":2}`)}, Sources: []v1alpha1.SourceStatus{}}
 	assert.Equal(t, later, later.After(earlier))
 }
 
@@ -53,7 +53,7 @@ func TestSourcesAreRecorded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			item := &v1alpha1.DeployItem{}
 			item.Status.Sources = used
-			Records{Sources: tc.recorded}.Write(item)
+			records{Sources: tc.recorded}.Write(item)
 			assert.Equal(t, tc.want, item.Status.Sources)
 		})
 	}
@@ -65,8 +65,8 @@ func TestTheStatusKeepsTheFirstErrorAndTheLastOnes(t *testing.T) {
 		return &kit.Failure{Operation: "o", Reason: "R", Err: fmt.Errorf("problem %c", 'a'+i)}
 	}
 	for i := range 2 * maxErrors {
-		assert.True(t, RecordFailure(item, failure(i), now))
-		assert.False(t, RecordFailure(item, failure(i), now), "the same again deserves no event")
+		assert.True(t, recordFailure(item, failure(i), now))
+		assert.False(t, recordFailure(item, failure(i), now), "the same again deserves no event")
 	}
 	assert.Equal(t, "problem a", item.Status.FirstError.Message)
 	assert.Equal(t, "problem j", item.Status.LastError.Message)

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package items
+package contract
 
 import (
 	"testing"
@@ -17,9 +17,9 @@ import (
 
 func TestTargetNameOfTheAnnotationComesFirst(t *testing.T) {
 	item := &v1alpha1.DeployItem{Spec: v1alpha1.DeployItemSpec{Target: &v1alpha1.DeployItemTarget{Name: "spec"}}}
-	assert.Equal(t, "spec", TargetName(item))
+	assert.Equal(t, "spec", targetName(item))
 	item.Annotations = map[string]string{v1alpha1.DeployerTargetNameAnnotation: "annotation"}
-	assert.Equal(t, "annotation", TargetName(item))
+	assert.Equal(t, "annotation", targetName(item))
 }
 
 func interrupted(item *v1alpha1.DeployItem) {
@@ -28,11 +28,11 @@ func interrupted(item *v1alpha1.DeployItem) {
 
 func TestWhoseTestAnnotationIsGuarded(t *testing.T) {
 	item := &v1alpha1.DeployItem{}
-	assert.False(t, IsGuarded(item))
+	assert.False(t, isGuarded(item))
 	conditions.MarkTrue(item, kit.OperationInGitCondition, kit.ReasonInterruptInGit, "an interrupt is kept in Git")
-	assert.False(t, IsGuarded(item))
+	assert.False(t, isGuarded(item))
 	conditions.MarkTrue(item, kit.OperationInGitCondition, kit.ReasonLoopGuard, "the test annotation is kept in Git")
-	assert.True(t, IsGuarded(item))
+	assert.True(t, isGuarded(item))
 }
 
 // TestWhatAnItemIsReadyFor changes one thing of an item whose last job has succeeded.
@@ -75,9 +75,9 @@ func TestWhatAnItemIsReadyFor(t *testing.T) {
 			item.Generation, item.Status.ObservedGeneration, item.Status.JobID, item.Status.JobIDFinished = 1, 1, "1", "1"
 			item.Status.Phase, item.Status.LastReconcileTime = v1alpha1.PhaseSucceeded, &metav1.Time{Time: time.Now()}
 			tc.change(item)
-			assert.Equal(t, tc.repeat, MayRepeat(item))
-			assert.Equal(t, tc.atRest, IsAtRest(item))
-			assert.Equal(t, tc.isDeleting, IsDeleting(item))
+			assert.Equal(t, tc.repeat, mayRepeat(item))
+			assert.Equal(t, tc.atRest, isAtRest(item))
+			assert.Equal(t, tc.isDeleting, isDeleting(item))
 		})
 	}
 }
@@ -85,9 +85,9 @@ func TestWhatAnItemIsReadyFor(t *testing.T) {
 func TestOnlyDeletionsGiveUp(t *testing.T) {
 	item := &v1alpha1.DeployItem{}
 	item.Spec.OnDelete = &v1alpha1.OnDeleteConfig{TargetGone: &v1alpha1.TargetGone{After: metav1.Duration{Duration: time.Hour}}}
-	assert.Zero(t, GoneAfter(item))
+	assert.Zero(t, goneAfter(item))
 	item.DeletionTimestamp = &metav1.Time{Time: time.Now()}
-	assert.Equal(t, time.Hour, GoneAfter(item))
+	assert.Equal(t, time.Hour, goneAfter(item))
 	item.Spec.OnDelete.TargetGone = nil
-	assert.Zero(t, GoneAfter(item))
+	assert.Zero(t, goneAfter(item))
 }

@@ -1,8 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package exports keeps the Secret in which an item hands on what it exports.
-package exports
+package contract
 
 import (
 	"bytes"
@@ -30,31 +29,24 @@ const (
 	operationExport = "createExport"
 )
 
-// Publisher writes export Secrets.
-type Publisher struct {
-	Client client.Client
-	// Live reads without cache.
-	Live client.Reader
-}
-
-// Publish makes the export Secret what the job exported and returns the reference for the status; nil without exports. It reads only
+// publish makes the export Secret what the job exported and returns the reference for the status; nil without exports. It reads only
 // where an earlier job left a Secret, and writes only what changed.
-func (p *Publisher) Publish(ctx context.Context, item *v1alpha1.DeployItem, exports map[string]any) (*v1alpha1.ObjectReference, error) {
+func (r *reconciler) publish(ctx context.Context, item *v1alpha1.DeployItem, exports map[string]any) (*v1alpha1.ObjectReference, error) {
 	wanted, err := exportSecret(item, exports)
 	if err != nil {
 		return nil, err
 	}
 	if exports == nil {
-		return nil, p.withdraw(ctx, item, wanted)
+		return nil, r.withdraw(ctx, item, wanted)
 	}
 	reference := &v1alpha1.ObjectReference{Name: wanted.Name, Namespace: wanted.Namespace}
 	if item.Status.ExportReference == nil {
-		err = p.Client.Create(ctx, wanted.DeepCopy())
+		err = r.client.Create(ctx, wanted.DeepCopy())
 		if !apierrors.IsAlreadyExists(err) {
 			return reference, exportFailure(wanted, err)
 		}
 	}
-	return reference, exportFailure(wanted, p.replace(ctx, item, wanted))
+	return reference, exportFailure(wanted, r.replace(ctx, item, wanted))
 }
 
 func exportSecret(item *v1alpha1.DeployItem, exports map[string]any) (*corev1.Secret, error) {
@@ -84,11 +76,11 @@ func ownedBy(item *v1alpha1.DeployItem) metav1.OwnerReference {
 }
 
 // replace gives an existing export Secret its new content. A Secret that is not an export of an item of this name is left alone.
-func (p *Publisher) replace(ctx context.Context, item *v1alpha1.DeployItem, wanted *corev1.Secret) error {
+func (r *reconciler) replace(ctx context.Context, item *v1alpha1.DeployItem, wanted *corev1.Secret) error {
 	current := &corev1.Secret{}
-	err := p.Live.Get(ctx, client.ObjectKeyFromObject(wanted), current)
+	err := r.live.Get(ctx, client.ObjectKeyFromObject(wanted), current)
 	if apierrors.IsNotFound(err) {
-		return p.Client.Create(ctx, wanted.DeepCopy())
+		return r.client.Create(ctx, wanted.DeepCopy())
 	}
 	if err != nil {
 		return err
@@ -102,7 +94,7 @@ func (p *Publisher) replace(ctx context.Context, item *v1alpha1.DeployItem, want
 	current.Annotations = wanted.Annotations
 	current.OwnerReferences = wanted.OwnerReferences
 	current.Data = wanted.Data
-	return p.Client.Update(ctx, current)
+	return r.client.Update(ctx, current)
 }
 
 // isExportOf reports whether a Secret is the export of the item or of an earlier item with its name.
@@ -120,19 +112,19 @@ func isOwner(secret *corev1.Secret, uid types.UID) bool {
 }
 
 // withdraw deletes the export Secret of an earlier job.
-func (p *Publisher) withdraw(ctx context.Context, item *v1alpha1.DeployItem, secret *corev1.Secret) error {
+func (r *reconciler) withdraw(ctx context.Context, item *v1alpha1.DeployItem, secret *corev1.Secret) error {
 	if item.Status.ExportReference == nil {
 		return nil
 	}
 	current := &corev1.Secret{}
-	if err := p.Live.Get(ctx, client.ObjectKeyFromObject(secret), current); err != nil {
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(secret), current); err != nil {
 		return exportFailure(secret, client.IgnoreNotFound(err))
 	}
 	if !isOwner(current, item.UID) {
 		return nil
 	}
 	preconditions := client.Preconditions{UID: &current.UID, ResourceVersion: &current.ResourceVersion}
-	return exportFailure(secret, client.IgnoreNotFound(p.Client.Delete(ctx, current, preconditions)))
+	return exportFailure(secret, client.IgnoreNotFound(r.client.Delete(ctx, current, preconditions)))
 }
 
 func exportFailure(secret *corev1.Secret, err error) error {

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package rhythm
+package contract
 
 import (
 	"fmt"
@@ -40,7 +40,7 @@ func TestDue(t *testing.T) {
 			item := &v1alpha1.DeployItem{}
 			item.Status.LastReconcileTime = &metav1.Time{Time: began}
 			item.Status.TransitionTimes = &v1alpha1.TransitionTimes{FinishedTime: &metav1.Time{Time: began.Add(c.finished)}}
-			due, found := Rhythm{Rest: 10 * time.Second}.Due(item, c.spec)
+			due, found := (&clock{rest: 10 * time.Second}).due(item, c.spec)
 			assert.Equal(t, !c.never, found)
 			if found {
 				assert.Equal(t, c.want, due.Sub(began))
@@ -63,9 +63,9 @@ func TestAJobOfAClockThatWasWrongIsAhead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			item := &v1alpha1.DeployItem{}
 			item.Status.LastReconcileTime = &metav1.Time{Time: now.Add(tc.began)}
-			assert.Equal(t, tc.began > time.Hour, IsAhead(item, now), "a job that has not ended")
+			assert.Equal(t, tc.began > time.Hour, clockIsAhead(item, now), "a job that has not ended")
 			item.Status.TransitionTimes = &v1alpha1.TransitionTimes{FinishedTime: &metav1.Time{Time: now.Add(tc.finished)}}
-			assert.Equal(t, tc.want, IsAhead(item, now))
+			assert.Equal(t, tc.want, clockIsAhead(item, now))
 		})
 	}
 }
@@ -75,7 +75,7 @@ func TestDueIsSpreadAndNeverEarly(t *testing.T) {
 	dueOf := func(i int) time.Duration {
 		item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}
 		item.Status.LastReconcileTime, item.Status.JobIDFinished = &metav1.Time{Time: began}, fmt.Sprint(i)
-		due, found := Rhythm{Jitter: 5}.Due(item, every(time.Hour))
+		due, found := (&clock{jitter: 5}).due(item, every(time.Hour))
 		require.True(t, found)
 		return due.Sub(began)
 	}

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package items
+package contract
 
 import (
 	"testing"
@@ -37,7 +37,7 @@ func TestUntilTakeover(t *testing.T) {
 				item.Status.Deployer = &v1alpha1.DeployerInformation{Identity: c.identity}
 			}
 			item.Status.TransitionTimes = &v1alpha1.TransitionTimes{InitTime: &metav1.Time{Time: now.Add(-c.began)}}
-			assert.Equal(t, c.want, UntilTakeover(item, "me", 24*time.Hour, now))
+			assert.Equal(t, c.want, untilTakeover(item, "me", 24*time.Hour, now))
 		})
 	}
 }
@@ -47,17 +47,17 @@ func TestAJobThatBeganWhileTheClockWasWrong(t *testing.T) {
 	item := &v1alpha1.DeployItem{}
 	item.Status.Deployer = &v1alpha1.DeployerInformation{Identity: "other"}
 	item.Status.TransitionTimes = &v1alpha1.TransitionTimes{InitTime: &metav1.Time{Time: now.Add(1000 * time.Hour)}}
-	assert.Equal(t, now, Began(item, now), "it has all its time from now on, and no more")
-	assert.Zero(t, UntilTakeover(item, "me", 24*time.Hour, now), "nobody waits for it")
+	assert.Equal(t, now, beganAt(item, now), "it has all its time from now on, and no more")
+	assert.Zero(t, untilTakeover(item, "me", 24*time.Hour, now), "nobody waits for it")
 
 	item.Status.TransitionTimes.InitTime = &metav1.Time{Time: now.Add(time.Minute)}
-	assert.Equal(t, now.Add(time.Minute), Began(item, now), "clocks differ a little")
+	assert.Equal(t, now.Add(time.Minute), beganAt(item, now), "clocks differ a little")
 }
 
 func TestJobOfAnotherDeployerWithoutAnyLimitIsNeverTakenOver(t *testing.T) {
 	item := &v1alpha1.DeployItem{Spec: v1alpha1.DeployItemSpec{Timeout: &v1alpha1.Duration{}}}
 	item.Status.Deployer = &v1alpha1.DeployerInformation{Identity: "other"}
-	assert.Equal(t, time.Duration(-1), UntilTakeover(item, "me", 0, time.Now()))
+	assert.Equal(t, time.Duration(-1), untilTakeover(item, "me", 0, time.Now()))
 }
 
 func TestWhoseRecordIsLost(t *testing.T) {
@@ -66,10 +66,10 @@ func TestWhoseRecordIsLost(t *testing.T) {
 		want   bool
 	}{
 		"of one that has had a job":              {change: func(*v1alpha1.DeployItem) {}, want: true},
-		"of one below another kind":              {change: func(item *v1alpha1.DeployItem) { ownedBy(item, "Batch") }, want: true},
+		"of one below another kind":              {change: func(item *v1alpha1.DeployItem) { heldBy(item, "Batch") }, want: true},
 		"of one that others only have ended":     {change: func(item *v1alpha1.DeployItem) { item.Status.Phase = v1alpha1.PhaseFailed }, want: true},
 		"of none that has had no job":            {change: func(item *v1alpha1.DeployItem) { item.Finalizers = nil }},
-		"of none that its Execution looks after": {change: func(item *v1alpha1.DeployItem) { ownedBy(item, "Execution") }},
+		"of none that its Execution looks after": {change: func(item *v1alpha1.DeployItem) { heldBy(item, "Execution") }},
 		"of none that a deployer has begun":      {change: func(item *v1alpha1.DeployItem) { item.Status.Deployer = &v1alpha1.DeployerInformation{} }},
 		"of none with a record":                  {change: func(item *v1alpha1.DeployItem) { item.Status.ProviderStatus = &runtime.RawExtension{} }},
 	} {
@@ -78,14 +78,14 @@ func TestWhoseRecordIsLost(t *testing.T) {
 			item.Finalizers, item.Status.JobID = []string{v1alpha1.Finalizer}, "1"
 			tc.change(item)
 
-			NoteLost(item)
+			noteLost(item)
 
 			assert.Equal(t, tc.want, conditions.IsTrue(item, v1alpha1.RecordLostCondition))
 		})
 	}
 }
 
-func ownedBy(item *v1alpha1.DeployItem, kind string) {
+func heldBy(item *v1alpha1.DeployItem, kind string) {
 	item.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Name: "owner", UID: "owner", Controller: new(true)}}
 }
 
@@ -111,7 +111,7 @@ func TestWhichJobsHaveBegun(t *testing.T) {
 			if tc.isDeleting {
 				item.DeletionTimestamp = &metav1.Time{Time: requested}
 			}
-			assert.Equal(t, tc.want, IsBegun(item))
+			assert.Equal(t, tc.want, isBegun(item))
 		})
 	}
 }
@@ -126,13 +126,13 @@ func TestAJobThatBeginsForgetsTheLastOne(t *testing.T) {
 		if isDeleting {
 			item.DeletionTimestamp, want = &metav1.Time{Time: now}, v1alpha1.PhaseDeleting
 		}
-		Begin(item, v1alpha1.DeployerInformation{Identity: "me"}, now)
+		begin(item, v1alpha1.DeployerInformation{Identity: "me"}, now)
 		assert.Nil(t, item.Status.LastError)
 		assert.Nil(t, item.Status.TransitionTimes.FinishedTime)
 		assert.Equal(t, want, item.Status.Phase)
 		assert.Equal(t, int64(7), item.Status.ObservedGeneration)
 		assert.Equal(t, "me", item.Status.Deployer.Identity)
-		assert.Equal(t, now, Began(item, now.Add(time.Minute)))
+		assert.Equal(t, now, beganAt(item, now.Add(time.Minute)))
 	}
 }
 
@@ -140,6 +140,6 @@ func TestNoJobBeginsBeforeItWasAskedFor(t *testing.T) {
 	now := time.Unix(2000, 0)
 	item := &v1alpha1.DeployItem{}
 	item.Status.JobIDGenerationTime = &metav1.Time{Time: now.Add(time.Minute)}
-	Stamp(item, v1alpha1.DeployerInformation{}, now)
+	stamp(item, v1alpha1.DeployerInformation{}, now)
 	assert.True(t, item.IsPickedUp(), "the clock of this process is behind")
 }

@@ -1,9 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jobs holds what the process remembers of running jobs between two calls of the deployer. Everything that must survive a restart is in the
-// status of the item. It reads and writes no cluster.
-package jobs
+package contract
 
 import (
 	"context"
@@ -12,20 +10,21 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/items"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
-// ErrInterrupted is why the context of a call ends when the job was ended or replaced by somebody else.
-var ErrInterrupted = errors.New("the job was interrupted")
+// errInterrupted is why the context of a call ends when the job was ended or replaced by somebody else.
+var errInterrupted = errors.New("the job was interrupted")
 
-// Job is a running job.
-type Job struct {
+// job is a running job.
+type job struct {
 	// Key names the item, ID the job.
 	Key types.NamespacedName
 	ID  string
@@ -39,7 +38,7 @@ type Job struct {
 	// Memory belongs to the deployer.
 	Memory map[string]any
 	// Plan is what the job recorded before it began to work.
-	Plan *Plan
+	Plan *plan
 	// queue brings the item to a worker.
 	queue func(types.NamespacedName)
 
@@ -65,20 +64,20 @@ type Job struct {
 	// Watched is what the last call waited for.
 	Watched []watches.Object
 	// Records and Failure are the answer of the last call, nil where there is none to show.
-	Records items.Records
+	Records records
 	Failure *kit.Failure
 	// IsQuiet says that the failure is shown only once it lasts.
 	IsQuiet bool
 }
 
 // Wake brings the job back to a worker because something it waits for has changed; without keys that may be anything.
-func (j *Job) Wake(changed ...watches.Key) {
+func (j *job) Wake(changed ...watches.Key) {
 	j.Note(changed...)
 	j.queue(j.Key)
 }
 
 // Note notes that something the job waits for has changed, for the next pass of the item.
-func (j *Job) Note(changed ...watches.Key) {
+func (j *job) Note(changed ...watches.Key) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.woken = true
@@ -86,14 +85,14 @@ func (j *Job) Note(changed ...watches.Key) {
 }
 
 // Hold makes the deployer be called in the next pass, whatever brings that about.
-func (j *Job) Hold() {
+func (j *job) Hold() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.called = false
 }
 
 // Due reports whether the deployer has something to do, and takes the wake-up with its news.
-func (j *Job) Due(now time.Time) (watches.News, bool) {
+func (j *job) Due(now time.Time) (watches.News, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	again := !j.called || !j.RetryAt.IsZero() && !now.Before(j.RetryAt)
@@ -107,60 +106,60 @@ func (j *Job) Due(now time.Time) (watches.News, bool) {
 }
 
 // Run returns the context of one call of the deployer. It ends with the job.
-func (j *Job) Run(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+func (j *job) Run(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.cancel = cancel
 	if j.ended {
-		cancel(ErrInterrupted)
+		cancel(errInterrupted)
 	}
 	return ctx, cancel
 }
 
-func (j *Job) end() {
+func (j *job) end() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.ended = true
 	if j.cancel != nil {
-		j.cancel(ErrInterrupted)
+		j.cancel(errInterrupted)
 	}
 }
 
 // HasEnded reports whether the job is over.
-func (j *Job) HasEnded() bool {
+func (j *job) HasEnded() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.ended
 }
 
 // IsCurrent reports whether this is the job that the item asks for.
-func (j *Job) IsCurrent(item *v1alpha1.DeployItem) bool {
-	return j.uid == item.UID && j.ID == item.Status.JobID && j.deleting == items.IsDeleting(item) && !j.HasEnded()
+func (j *job) IsCurrent(item *v1alpha1.DeployItem) bool {
+	return j.uid == item.UID && j.ID == item.Status.JobID && j.deleting == isDeleting(item) && !j.HasEnded()
 }
 
 // IsOverIn reports whether an item, as an event shows it, has left this job behind.
-func (j *Job) IsOverIn(item *v1alpha1.DeployItem) bool {
+func (j *job) IsOverIn(item *v1alpha1.DeployItem) bool {
 	if item.UID != j.uid {
 		return true
 	}
 	return versionOf(item) >= j.version && (item.Status.JobID != j.ID || item.Status.JobIDFinished == j.ID)
 }
 
-// Jobs are the running jobs of a process. It is safe for concurrent use.
-type Jobs struct {
-	// Released is called when a job has ended, Queue to bring an item to a worker; both with the lock not held.
-	Released func(*Job)
-	Queue    func(types.NamespacedName)
+// jobs are the running jobs of a process. It is safe for concurrent use.
+type jobs struct {
+	// released is called when a job has ended, queue to bring an item to a worker; both with the lock not held.
+	released func(*job)
+	queue    func(types.NamespacedName)
 
 	mu      sync.Mutex
-	running map[types.NamespacedName]*Job
+	running map[types.NamespacedName]*job
 	// ended are the plans of jobs that were ended by somebody else.
-	ended map[types.NamespacedName]endedPlan
+	ended map[types.NamespacedName]*plan
 }
 
 // Claim returns the running job of an item, or a new one when it is not known yet. A job of the item that is over ends.
-func (js *Jobs) Claim(item *v1alpha1.DeployItem, began time.Time, planned Plan) *Job {
+func (js *jobs) Claim(item *v1alpha1.DeployItem, began time.Time, planned plan) *job {
 	key := client.ObjectKeyFromObject(item)
 	if known := js.Of(key); known != nil {
 		if known.IsCurrent(item) {
@@ -168,40 +167,46 @@ func (js *Jobs) Claim(item *v1alpha1.DeployItem, began time.Time, planned Plan) 
 		}
 		js.End(known)
 	}
-	fresh := &Job{
-		Key: key, uid: item.UID, ID: item.Status.JobID, deleting: items.IsDeleting(item),
-		Began: began, version: versionOf(item), Memory: map[string]any{}, Plan: &planned, queue: js.Queue,
+	fresh := &job{
+		Key: key, uid: item.UID, ID: item.Status.JobID, deleting: isDeleting(item),
+		Began: began, version: versionOf(item), Memory: map[string]any{}, Plan: &planned, queue: js.queue,
 	}
+	planned.uid = item.UID
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	if js.running == nil {
-		js.running = map[types.NamespacedName]*Job{}
+		js.running = map[types.NamespacedName]*job{}
 	}
 	js.running[key] = fresh
 	return fresh
 }
 
 // Of returns the running job of an item; nil when there is none.
-func (js *Jobs) Of(key types.NamespacedName) *Job {
+func (js *jobs) Of(key types.NamespacedName) *job {
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	return js.running[key]
 }
 
-// End stops a job and forgets it.
-func (js *Jobs) End(ended *Job) {
+// End stops a job and forgets it, except for what it planned.
+func (js *jobs) End(ended *job) {
 	ended.end()
 	js.mu.Lock()
 	if js.running[ended.Key] == ended {
 		delete(js.running, ended.Key)
 	}
+	if ended.Plan.made {
+		if js.ended == nil {
+			js.ended = map[types.NamespacedName]*plan{}
+		}
+		js.ended[ended.Key] = ended.Plan
+	}
 	js.mu.Unlock()
-	js.retain(ended)
-	js.Released(ended)
+	js.released(ended)
 }
 
 // Observe stops the job of an item that an event shows to be over, or that is to be left alone.
-func (js *Jobs) Observe(item *v1alpha1.DeployItem, isLeft bool) {
+func (js *jobs) Observe(item *v1alpha1.DeployItem, isLeft bool) {
 	known := js.Of(client.ObjectKeyFromObject(item))
 	if known != nil && (known.IsOverIn(item) || isLeft && versionOf(item) >= known.version) {
 		js.End(known)
@@ -209,7 +214,7 @@ func (js *Jobs) Observe(item *v1alpha1.DeployItem, isLeft bool) {
 }
 
 // Forget stops whatever runs for an item that is gone.
-func (js *Jobs) Forget(key types.NamespacedName) {
+func (js *jobs) Forget(key types.NamespacedName) {
 	if known := js.Of(key); known != nil {
 		js.End(known)
 	}
@@ -222,4 +227,66 @@ func versionOf(item *v1alpha1.DeployItem) uint64 {
 		return 0
 	}
 	return version
+}
+
+// plan is the provider status that a job found. The zero value says that the job planned nothing, or that another process planned it.
+type plan struct {
+	// made says that the job replaced found by its plan.
+	made bool
+	// found is the provider status before.
+	found *runtime.RawExtension
+	// Touched says that the deployer may have changed something on the target.
+	Touched bool
+	// uid is that of the item, and recorded when the plan was written, as the status of the item says.
+	uid      types.UID
+	recorded *metav1.Time
+}
+
+// planOf replaces the provider status of an item by what its new job plans; nil plans nothing.
+func planOf(item *v1alpha1.DeployItem, planned *runtime.RawExtension) plan {
+	if planned == nil {
+		return plan{}
+	}
+	made := plan{made: true, found: item.Status.ProviderStatus, recorded: wholeSeconds(item.Status.LastReconcileTime)}
+	item.Status.ProviderStatus = planned
+	return made
+}
+
+// wholeSeconds returns a time as the API server keeps it.
+func wholeSeconds(t *metav1.Time) *metav1.Time {
+	if t == nil {
+		return nil
+	}
+	kept := t.Rfc3339Copy()
+	return &kept
+}
+
+// TakeBack returns the provider status of an item to what it was before a plan, where nothing was done for that.
+func (p *plan) TakeBack(item *v1alpha1.DeployItem) {
+	if p.made && !p.Touched {
+		item.Status.ProviderStatus = p.found
+	}
+}
+
+// Void returns the plan of the job of an item that is about to be replaced or was interrupted, unless a deployer has begun another job since, after which
+// the provider status is that of the other; else an empty one.
+func (js *jobs) Void(item *v1alpha1.DeployItem) *plan {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	key := client.ObjectKeyFromObject(item)
+	last := js.ended[key]
+	if running := js.running[key]; running != nil {
+		last = running.Plan
+	}
+	if last == nil || last.uid != item.UID || !last.recorded.Equal(wholeSeconds(item.Status.LastReconcileTime)) {
+		return &plan{}
+	}
+	return last
+}
+
+// Drop forgets the plan of the last job of an item.
+func (js *jobs) Drop(key types.NamespacedName) {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	delete(js.ended, key)
 }

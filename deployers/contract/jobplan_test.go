@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package jobs
+package contract
 
 import (
 	goruntime "runtime"
@@ -34,8 +34,8 @@ func TestOnlyTheLastPlanIsTakenBack(t *testing.T) {
 			item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "item", UID: "uid"}}
 			item.Status.ProviderStatus = &runtime.RawExtension{Raw: []byte(found)}
 			item.Status.LastReconcileTime = &metav1.Time{Time: began}
-			jobs := &Jobs{Released: func(*Job) {}}
-			jobs.End(jobs.Claim(item, began, PlanOf(item, &runtime.RawExtension{Raw: []byte(planned)})))
+			jobs := &jobs{released: func(*job) {}}
+			jobs.End(jobs.Claim(item, began, planOf(item, &runtime.RawExtension{Raw: []byte(planned)})))
 			require.Equal(t, planned, string(item.Status.ProviderStatus.Raw))
 
 			item.Status.ProviderStatus = &runtime.RawExtension{Raw: []byte(test.recorded)}
@@ -50,9 +50,9 @@ func TestOnlyTheLastPlanIsTakenBack(t *testing.T) {
 func TestAJobThatHasEndedIsNotKept(t *testing.T) {
 	began := time.Now()
 	item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "item", UID: "uid"}}
-	jobs := &Jobs{Released: func(*Job) {}}
-	gone := func() weak.Pointer[Job] {
-		job := jobs.Claim(item, began, PlanOf(item, &runtime.RawExtension{Raw: []byte(`{}`)}))
+	jobs := &jobs{released: func(*job) {}}
+	gone := func() weak.Pointer[job] {
+		job := jobs.Claim(item, began, planOf(item, &runtime.RawExtension{Raw: []byte(`{}`)}))
 		jobs.End(job)
 		return weak.Make(job)
 	}()

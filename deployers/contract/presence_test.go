@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package presence
+package contract
 
 import (
 	"fmt"
@@ -24,7 +24,7 @@ func TestWhatIsLeftBehindIsBounded(t *testing.T) {
 			Resource: managedresource.ResourceReference{APIVersion: "v1", Kind: "Secret", Namespace: "shop", Name: fmt.Sprint("s", i)},
 		})
 	}
-	text := LeftBehind([]managedresource.Site{site}, time.Unix(0, 0))
+	text := leftBehind([]managedresource.Site{site}, time.Unix(0, 0))
 	assert.Contains(t, text, "101 objects were there: Helm release shop/web, Secret shop/s0, ")
 	assert.True(t, strings.HasSuffix(text, "Secret shop/s18 and 81 more"), text)
 }

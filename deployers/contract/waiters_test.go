@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package owners
+package contract
 
 import (
 	"context"
@@ -27,18 +27,18 @@ import (
 func TestWhoHoldsAnItemBack(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(execution *v1alpha1.Execution, child, root *v1alpha1.Installation)
-		want   *Obstacle
+		want   *obstacle
 	}{
 		"nobody":                      {change: func(*v1alpha1.Execution, *v1alpha1.Installation, *v1alpha1.Installation) {}},
-		"an Execution at work":        {func(e *v1alpha1.Execution, _, _ *v1alpha1.Installation) { e.Status.JobID = "1" }, &Obstacle{"Execution", "execution"}},
-		"an Execution made anew":      {func(e *v1alpha1.Execution, _, _ *v1alpha1.Installation) { e.UID = "other" }, &Obstacle{}},
-		"a suspended Installation":    {func(_ *v1alpha1.Execution, child, _ *v1alpha1.Installation) { child.Spec.Suspend = true }, &Obstacle{"Installation", "child"}},
-		"a suspended root":            {func(_ *v1alpha1.Execution, _, root *v1alpha1.Installation) { root.Spec.Suspend = true }, &Obstacle{"Installation", "root"}},
-		"a root that is gone":         {func(_ *v1alpha1.Execution, _, root *v1alpha1.Installation) { root.Name = "another" }, &Obstacle{}},
+		"an Execution at work":        {func(e *v1alpha1.Execution, _, _ *v1alpha1.Installation) { e.Status.JobID = "1" }, &obstacle{"Execution", "execution"}},
+		"an Execution made anew":      {func(e *v1alpha1.Execution, _, _ *v1alpha1.Installation) { e.UID = "other" }, &obstacle{}},
+		"a suspended Installation":    {func(_ *v1alpha1.Execution, child, _ *v1alpha1.Installation) { child.Spec.Suspend = true }, &obstacle{"Installation", "child"}},
+		"a suspended root":            {func(_ *v1alpha1.Execution, _, root *v1alpha1.Installation) { root.Spec.Suspend = true }, &obstacle{"Installation", "root"}},
+		"a root that is gone":         {func(_ *v1alpha1.Execution, _, root *v1alpha1.Installation) { root.Name = "another" }, &obstacle{}},
 		"owners that own one another": {change: func(_ *v1alpha1.Execution, child, root *v1alpha1.Installation) { owned(root, "Installation", child) }},
 		"a root on its way out": {func(_ *v1alpha1.Execution, _, root *v1alpha1.Installation) {
 			root.DeletionTimestamp, root.Finalizers = &metav1.Time{Time: time.Now()}, []string{v1alpha1.Finalizer}
-		}, &Obstacle{}},
+		}, &obstacle{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			item, execution := &v1alpha1.DeployItem{}, &v1alpha1.Execution{}
@@ -55,12 +55,9 @@ func TestWhoHoldsAnItemBack(t *testing.T) {
 			scheme := runtime.NewScheme()
 			require.NoError(t, v1alpha1.AddToScheme(scheme))
 			live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(execution, child, root).Build()
-			found, err := Find(t.Context(), live, item)
+			found, err := (&reconciler{live: live}).findObstacle(t.Context(), item)
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, found)
-			isFree, err := IsFree(t.Context(), live, item)
-			require.NoError(t, err)
-			assert.Equal(t, tc.want == nil, isFree)
 		})
 	}
 }
@@ -75,7 +72,7 @@ func TestAnUnreadableOwnerIsAnError(t *testing.T) {
 	item, execution := &v1alpha1.DeployItem{}, &v1alpha1.Execution{}
 	execution.Name = "root"
 	owned(item, "Execution", execution)
-	_, err := IsFree(t.Context(), denied{}, item)
+	_, err := (&reconciler{live: denied{}}).findObstacle(t.Context(), item)
 	assert.EqualError(t, err, "read the owner Execution root of the item: denied")
 }
 
@@ -86,27 +83,29 @@ func (denied) Get(context.Context, client.ObjectKey, client.Object, ...client.Ge
 	return errors.New("denied")
 }
 
-func TestAnItemWaitsForOneObstacleAtATime(t *testing.T) {
+func TestAnItemWaitsForOneThingAtATime(t *testing.T) {
 	shared := &watches.Watches{}
-	held := &Held{
-		Watches: shared, Landscaper: &target.Cluster{Config: &rest.Config{}, Mapper: meta.NewDefaultRESTMapper(nil)},
-		Queue: func(types.NamespacedName) {},
-	}
+	waiting := &waiters{watches: shared, queue: func(types.NamespacedName) {}}
 	item := &v1alpha1.DeployItem{}
 	item.Namespace, item.Name = "ns", "item"
 	key := client.ObjectKeyFromObject(item)
-	waitsFor := func(by *Obstacle) bool {
-		known := held.waits[key]
-		return known != nil && shared.Follows(known, watches.KeyOf(watches.Object{
-			Cluster: held.Landscaper, APIVersion: v1alpha1.GroupVersion.String(), Kind: by.Kind, Namespace: "ns", Name: by.Name,
-		}))
+	cluster := &target.Cluster{Config: &rest.Config{}, Mapper: meta.NewDefaultRESTMapper(nil)}
+	object := func(kind, name string) []watches.Object {
+		return []watches.Object{{Cluster: cluster, APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Namespace: "ns", Name: name}}
 	}
-	first, second := &Obstacle{"Execution", "a"}, &Obstacle{"Installation", "b"}
-	held.Await(item, first, time.Now())
+	waitsFor := func(objects []watches.Object) bool {
+		known := waiting.at(key)
+		return known != nil && shared.Follows(known, watches.KeyOf(objects[0]))
+	}
+	first, second := object("Execution", "a"), object("Installation", "b")
+	waiting.await(item, first, time.Now())
 	assert.True(t, waitsFor(first))
-	held.Await(item, second, time.Now())
+	waiting.await(item, second, time.Now())
 	assert.False(t, waitsFor(first))
 	assert.True(t, waitsFor(second))
-	held.Release(key)
-	assert.Empty(t, held.waits)
+	waiting.await(item, object("Installation", ""), time.Now())
+	assert.Nil(t, waiting.at(key), "all objects of a kind are no single thing")
+	waiting.await(item, second, time.Now())
+	waiting.end(key)
+	assert.Empty(t, waiting.of)
 }

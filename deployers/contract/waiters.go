@@ -1,0 +1,185 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+)
+
+// maxAncestors bounds the walk over the owners of an item.
+const maxAncestors = 64
+
+// obstacle is an owner that keeps an item from a job of its own; the zero value is one that is gone.
+type obstacle struct{ Kind, Name string }
+
+// findObstacle returns the owner that does not let an item have a job of its own, nil when all do: the Execution while it runs one, which has its own
+// place for the item, and whatever above is suspended or on its way out. They are read live, as the deployer keeps no cache of them.
+func (r *reconciler) findObstacle(ctx context.Context, item *v1alpha1.DeployItem) (*obstacle, error) {
+	owner := kit.ControllerOf(item, "Execution")
+	if owner == nil {
+		return nil, nil
+	}
+	execution := &v1alpha1.Execution{}
+	if found, err := r.readOwner(ctx, item.Namespace, owner, execution); err != nil || !found {
+		return &obstacle{}, err
+	}
+	if !execution.Status.IsIdle() {
+		return &obstacle{owner.Kind, owner.Name}, nil
+	}
+	var child client.Object = execution
+	for seen := map[types.UID]bool{}; len(seen) < maxAncestors; {
+		owner := kit.ControllerOf(child, "Installation")
+		if owner == nil || seen[owner.UID] {
+			return nil, nil
+		}
+		seen[owner.UID] = true
+		inst := &v1alpha1.Installation{}
+		if found, err := r.readOwner(ctx, item.Namespace, owner, inst); err != nil || !found {
+			return &obstacle{}, err
+		}
+		if inst.Spec.Suspend {
+			return &obstacle{owner.Kind, owner.Name}, nil
+		}
+		child = inst
+	}
+	return nil, nil
+}
+
+// readOwner reads an owner and reports whether it is there to stay.
+func (r *reconciler) readOwner(ctx context.Context, namespace string, owner *metav1.OwnerReference, into client.Object) (bool, error) {
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: owner.Name}, into)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read the owner %s %s of the item: %w", owner.Kind, owner.Name, err)
+	}
+	return into.GetUID() == owner.UID && into.GetDeletionTimestamp().IsZero(), nil
+}
+
+// waiters watch what items without a job wait for: an owner that holds one back from a job of its own, or what held an uninstall whose time was over, as a
+// finalizer of others does. They end with the process. They are safe for concurrent use.
+type waiters struct {
+	watches *watches.Watches
+	// queue brings an item to a worker.
+	queue func(types.NamespacedName)
+
+	mu sync.Mutex
+	of map[types.NamespacedName]*waiter
+}
+
+// waiter is that of one item.
+type waiter struct {
+	all *waiters
+	key types.NamespacedName
+	// uid of the item, job that was its last.
+	uid     types.UID
+	job     string
+	watched []watches.Object
+	woken   atomic.Bool
+}
+
+// Wake brings the item to a worker.
+func (w *waiter) Wake(...watches.Key) {
+	w.woken.Store(true)
+	w.all.queue(w.key)
+}
+
+// await begins to watch objects for an item, in place of others, as they were at a time.
+func (ws *waiters) await(item *v1alpha1.DeployItem, objects []watches.Object, since time.Time) {
+	w := &waiter{all: ws, key: client.ObjectKeyFromObject(item), uid: item.UID, job: item.Status.JobID}
+	for _, one := range objects {
+		if one.Name != "" {
+			w.watched = append(w.watched, one)
+		}
+	}
+	if len(w.watched) == 0 {
+		ws.end(w.key)
+		return
+	}
+	ws.mu.Lock()
+	former := ws.of[w.key]
+	if ws.of == nil {
+		ws.of = map[types.NamespacedName]*waiter{}
+	}
+	ws.of[w.key] = w
+	ws.mu.Unlock()
+	ws.watches.Follow(w, w.watched, since)
+	if former != nil {
+		ws.watches.Release(former)
+	}
+}
+
+// end ends the watch for an item.
+func (ws *waiters) end(key types.NamespacedName) {
+	ws.mu.Lock()
+	w := ws.of[key]
+	delete(ws.of, key)
+	ws.mu.Unlock()
+	if w != nil {
+		ws.watches.Release(w)
+	}
+}
+
+func (ws *waiters) at(key types.NamespacedName) *waiter {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	return ws.of[key]
+}
+
+// isWoken reports whether something has changed that an item waits for.
+func (ws *waiters) isWoken(item *v1alpha1.DeployItem) bool {
+	w := ws.at(client.ObjectKeyFromObject(item))
+	return w != nil && w.woken.Load()
+}
+
+// resumeUninstall begins the uninstall of an item again when all is gone that held it. What is watched for an item that has got another job ends.
+func (r *reconciler) resumeUninstall(ctx context.Context, s *scope) error {
+	w := r.waiters.at(s.key())
+	switch {
+	case w == nil, s.item.Status.JobID == w.job && !s.item.Job().IsIdle(): // the end of the job is being written
+		return nil
+	case s.item.Status.JobID != w.job, s.item.UID != w.uid:
+		r.waiters.end(s.key())
+		return nil
+	case !s.deleting(), !w.woken.Swap(false):
+		return nil
+	}
+	for _, one := range w.watched {
+		there, err := isThere(ctx, one)
+		if err != nil {
+			w.woken.Store(true)
+			return stopAfter(err)
+		}
+		if there {
+			return nil
+		}
+	}
+	r.waiters.end(s.key())
+	s.begin(uuid.NewString())
+	return nil
+}
+
+// isThere asks the cluster of an object for it.
+func isThere(ctx context.Context, one watches.Object) (bool, error) {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(one.APIVersion, one.Kind))
+	err := one.Cluster.Client.Get(ctx, client.ObjectKey{Namespace: one.Namespace, Name: one.Name}, object)
+	return err == nil, client.IgnoreNotFound(err)
+}
