@@ -42,7 +42,7 @@ func (c *Clients) dial(config *rest.Config, kubeconfig []byte, source *tokens, d
 	if err != nil {
 		return nil, refuse("certificates or keys", "cannot be used: "+err.Error(), "they have to be PEM, base64 encoded once")
 	}
-	mapper := boundMapper{newKinds(config, pool), context.Background()}
+	mapper := boundMapper{kinds: newKinds(config, pool), ctx: context.Background()}
 	opened := &connection{
 		http: pool, tokens: source, cluster: Cluster{Config: config, Kubeconfig: kubeconfig, identity: &identity{}, Mapper: mapper},
 	}

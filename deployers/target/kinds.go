@@ -4,7 +4,6 @@
 package target
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/singleflight"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,94 +40,70 @@ const (
 type kinds struct {
 	config *rest.Config
 	next   http.RoundTripper
-	// turn is held by the question that is answered.
-	turn chan struct{}
-	// known are slices of metav1.APIResource by schema.GroupVersion.
+	asking singleflight.Group
+	// known are *versionMapper by schema.GroupVersion.
 	known *lru.Cache
 }
 
+// versionMapper knows the kinds of one version of a group.
+type versionMapper struct{ meta.RESTMapper }
+
 func newKinds(config *rest.Config, pool *http.Client) *kinds {
-	return &kinds{config: config, next: pool.Transport, turn: make(chan struct{}, 1), known: lru.New(knownVersions)}
+	return &kinds{config: config, next: pool.Transport, known: lru.New(knownVersions)}
 }
 
-// ask calls question with a client of the discovery, one at a time. All requests that question leads to end with ctx.
-func (k *kinds) ask(ctx context.Context, question func(discovery.DiscoveryInterface) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, discoveryTime, egress.ErrSilent)
-	defer cancel()
-	select {
-	case k.turn <- struct{}{}:
-	case <-ctx.Done():
-		return fmt.Errorf("wait for the kinds of the cluster: %w", context.Cause(ctx))
-	}
-	defer func() { <-k.turn }()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	client, err := discovery.NewDiscoveryClientForConfigAndClient(k.config, &http.Client{Transport: &ending{ctx: ctx, next: k.next}})
-	if err != nil {
-		return fmt.Errorf("prepare discovery: %w", err)
-	}
-	return question(client)
-}
-
-// in asks for the kinds of a version of a group; there are none where it is not served. Former are those that were known before.
-func (k *kinds) in(ctx context.Context, version schema.GroupVersion, former []metav1.APIResource) (served []metav1.APIResource, err error) {
-	if len(validation.IsDNS1035Label(version.Version)) > 0 || version.Group != "" && len(validation.IsDNS1123Subdomain(version.Group)) > 0 {
-		return nil, nil // they would be part of a path
-	}
-	err = k.ask(ctx, func(client discovery.DiscoveryInterface) error {
-		if served = k.remembered(version); len(served) != len(former) {
-			return nil // another question was answered meanwhile
+// ask returns a mapper of the kinds of a version of a group as the cluster serves them now, and of all kinds for the empty version. Former is the one that
+// was known before. Whoever asks for the same at the same time gets the same answer.
+func (k *kinds) ask(ctx context.Context, version schema.GroupVersion, former any) (meta.RESTMapper, error) {
+	answer := k.asking.DoChan(version.String(), func() (any, error) {
+		if known, _ := k.known.Get(version); known != former {
+			return known, nil
+		}
+		ctx, cancel := context.WithTimeoutCause(context.Background(), discoveryTime, egress.ErrSilent)
+		defer cancel()
+		client, err := discovery.NewDiscoveryClientForConfigAndClient(k.config, &http.Client{Transport: &ending{ctx: ctx, next: k.next}})
+		if err != nil {
+			return nil, fmt.Errorf("prepare discovery: %w", err)
+		}
+		if version.Empty() {
+			all, err := restmapper.GetAPIGroupResources(client)
+			return &versionMapper{restmapper.NewDiscoveryRESTMapper(all)}, err
 		}
 		list, err := client.ServerResourcesForGroupVersion(version.String())
-		switch {
-		case apierrors.IsNotFound(err):
-			served = nil
-		case err != nil:
-			return fmt.Errorf("ask for the kinds of %s: %w", version, err)
-		default:
-			served = slim(list.APIResources)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("ask for the kinds of %s: %w", version, err)
 		}
-		k.known.Add(version, served)
-		return nil
+		found := mapperOf(version, list)
+		k.known.Add(version, found)
+		return found, nil
 	})
-	return served, err
-}
-
-// slim keeps of kinds what mappers need, and nothing of subresources.
-func slim(all []metav1.APIResource) []metav1.APIResource {
-	served := make([]metav1.APIResource, 0, len(all))
-	for _, one := range all {
-		if !strings.Contains(one.Name, "/") {
-			served = append(served, metav1.APIResource{Kind: one.Kind, Name: one.Name, SingularName: one.SingularName, Namespaced: one.Namespaced})
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case result := <-answer:
+		if result.Err != nil {
+			return nil, result.Err
 		}
+		return result.Val.(*versionMapper), nil
 	}
-	return slices.Clip(served)
 }
 
-func (k *kinds) remembered(version schema.GroupVersion) []metav1.APIResource {
-	served, _ := k.known.Get(version)
-	found, _ := served.([]metav1.APIResource)
-	return found
-}
-
-// mapperOf returns a mapper of a version of a group, for those of its kinds that a name may mean: it builds maps of all that it gets.
-func mapperOf(version schema.GroupVersion, served []metav1.APIResource, name string) meta.RESTMapper {
-	meant := slices.DeleteFunc(slices.Clone(served), func(r metav1.APIResource) bool {
-		return name != r.Kind && name != r.Kind+"List" && name != "List" && !strings.EqualFold(name, r.Name) && !strings.EqualFold(name, cmp.Or(r.SingularName, r.Kind))
-	})
-	if len(meant) == 0 {
-		return meta.MultiRESTMapper{}
+// mapperOf returns a mapper of a version of a group, without subresources; list may be nil.
+func mapperOf(version schema.GroupVersion, list *metav1.APIResourceList) *versionMapper {
+	if list == nil {
+		return &versionMapper{meta.MultiRESTMapper{}}
 	}
+	served := slices.DeleteFunc(list.APIResources, func(one metav1.APIResource) bool { return strings.Contains(one.Name, "/") })
 	group := metav1.APIGroup{Name: version.Group, Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: version.String(), Version: version.Version}}}
 	group.PreferredVersion = group.Versions[0]
-	return restmapper.NewDiscoveryRESTMapper([]*restmapper.APIGroupResources{
-		{Group: group, VersionedResources: map[string][]metav1.APIResource{version.Version: meant}},
-	})
+	return &versionMapper{restmapper.NewDiscoveryRESTMapper([]*restmapper.APIGroupResources{
+		{Group: group, VersionedResources: map[string][]metav1.APIResource{version.Version: served}},
+	})}
 }
 
-// boundMapper is a mapper whose questions end with a context.
+// boundMapper is a mapper whose questions end with a context. It knows no answer to those that neither we nor Helm ask.
 type boundMapper struct {
+	meta.MultiRESTMapper
 	*kinds
 	ctx context.Context
 }
@@ -136,7 +112,7 @@ type boundMapper struct {
 // minute at the latest. Mapper is the same with the second limit alone.
 func (c *Cluster) MapperFor(ctx context.Context) meta.RESTMapper {
 	if bound, ok := c.Mapper.(boundMapper); ok {
-		return boundMapper{bound.kinds, ctx}
+		return boundMapper{kinds: bound.kinds, ctx: ctx}
 	}
 	return c.Mapper
 }
@@ -162,73 +138,41 @@ func (e *ending) RoundTrip(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go find the connection pool underneath.
 func (e *ending) WrappedRoundTripper() http.RoundTripper { return e.next }
 
-// inVersion answers a question about a name in a version of a group. The cluster is asked where the kinds that are known do not answer it.
-func inVersion[T any](b boundMapper, version schema.GroupVersion, name string, question func(meta.RESTMapper) (T, error)) (answer T, err error) {
-	former := b.remembered(version)
-	if answer, err = question(mapperOf(version, former, name)); !meta.IsNoMatchError(err) {
-		return answer, err
+// answered answers a question about a version of a group, or about all where that is empty. The cluster is asked where the kinds that are known do not
+// answer it.
+func answered[T any](b boundMapper, version schema.GroupVersion, question func(meta.RESTMapper) (T, error)) (answer T, err error) {
+	known, isKnown := b.known.Get(version)
+	if isKnown {
+		if answer, err = question(known.(*versionMapper)); !meta.IsNoMatchError(err) {
+			return answer, err
+		}
 	}
-	served, err := b.in(b.ctx, version, former)
+	mapper, err := b.ask(b.ctx, version, known)
 	if err != nil {
 		return answer, err
 	}
-	return question(mapperOf(version, served, name))
-}
-
-// inAny answers a question that names no version, for which the cluster is asked for all that it serves.
-func inAny[T any](b boundMapper, question func(meta.RESTMapper) (T, error)) (answer T, err error) {
-	err = b.ask(b.ctx, func(client discovery.DiscoveryInterface) error {
-		all, err := restmapper.GetAPIGroupResources(client)
-		if err != nil {
-			return err
-		}
-		answer, err = question(restmapper.NewDiscoveryRESTMapper(all))
-		return err
-	})
-	return answer, err
+	return question(mapper)
 }
 
 // KindFor returns the kind of a resource.
 func (b boundMapper) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
-	question := func(m meta.RESTMapper) (schema.GroupVersionKind, error) { return m.KindFor(resource) }
-	if resource.Version == "" {
-		return inAny(b, question)
+	version := resource.GroupVersion()
+	if version.Version == "" {
+		version = schema.GroupVersion{}
 	}
-	return inVersion(b, resource.GroupVersion(), resource.Resource, question)
-}
-
-// KindsFor returns the kinds that a resource may have.
-func (b boundMapper) KindsFor(resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
-	return inAny(b, func(m meta.RESTMapper) ([]schema.GroupVersionKind, error) { return m.KindsFor(resource) })
-}
-
-// ResourceFor completes a resource.
-func (b boundMapper) ResourceFor(input schema.GroupVersionResource) (schema.GroupVersionResource, error) {
-	return inAny(b, func(m meta.RESTMapper) (schema.GroupVersionResource, error) { return m.ResourceFor(input) })
-}
-
-// ResourcesFor returns the resources that a partial one may mean.
-func (b boundMapper) ResourcesFor(input schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
-	return inAny(b, func(m meta.RESTMapper) ([]schema.GroupVersionResource, error) { return m.ResourcesFor(input) })
+	return answered(b, version, func(m meta.RESTMapper) (schema.GroupVersionKind, error) { return m.KindFor(resource) })
 }
 
 // RESTMapping returns how a kind is served.
 func (b boundMapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	question := func(m meta.RESTMapper) (*meta.RESTMapping, error) { return m.RESTMapping(gk, versions...) }
-	if len(versions) != 1 || versions[0] == "" {
-		return inAny(b, question)
+	version := schema.GroupVersion{}
+	if len(versions) == 1 && versions[0] != "" {
+		version = schema.GroupVersion{Group: gk.Group, Version: versions[0]}
 	}
-	return inVersion(b, schema.GroupVersion{Group: gk.Group, Version: versions[0]}, gk.Kind, question)
-}
-
-// RESTMappings returns how all versions of a kind are served.
-func (b boundMapper) RESTMappings(gk schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
-	return inAny(b, func(m meta.RESTMapper) ([]*meta.RESTMapping, error) { return m.RESTMappings(gk, versions...) })
-}
-
-// ResourceSingularizer returns the singular of a resource.
-func (b boundMapper) ResourceSingularizer(resource string) (string, error) {
-	return inAny(b, func(m meta.RESTMapper) (string, error) { return m.ResourceSingularizer(resource) })
+	if len(version.Version) > 0 && len(validation.IsDNS1035Label(version.Version)) > 0 || version.Group != "" && len(validation.IsDNS1123Subdomain(version.Group)) > 0 {
+		return nil, &meta.NoKindMatchError{GroupKind: gk, SearchedVersions: versions} // they would be part of a path
+	}
+	return answered(b, version, func(m meta.RESTMapper) (*meta.RESTMapping, error) { return m.RESTMapping(gk, versions...) })
 }
 
 // boundClient learns the kind of an object within the context of the call, which the client underneath does not do.
@@ -245,7 +189,7 @@ func (c boundClient) learn(ctx context.Context, object runtime.Object) error {
 	if _, isList := object.(client.ObjectList); isList {
 		gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
 	}
-	_, err = boundMapper{c.kinds, ctx}.RESTMapping(gvk.GroupKind(), gvk.Version)
+	_, err = boundMapper{kinds: c.kinds, ctx: ctx}.RESTMapping(gvk.GroupKind(), gvk.Version)
 	return err
 }
 

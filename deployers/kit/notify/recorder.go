@@ -11,13 +11,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/events"
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -67,22 +67,13 @@ func Since(condition *metav1.Condition) string {
 	return string(condition.Status) + " since " + condition.LastTransitionTime.UTC().Format(time.RFC3339)
 }
 
-// NewRecorder returns a recorder of events for Kubernetes and, with an address, for a receiver such as notification-controller. Events
-// are written and posted beside the workers, one after the other, by parts that it adds to the manager; a slow receiver delays
+// NewRecorder returns a recorder of events for Kubernetes and, with an address, for a receiver such as notification-controller. The manager writes the
+// former. The latter are posted beside the workers, one after the other, by a part that it adds to the manager; a slow receiver delays
 // nobody. Where too many wait, further ones are dropped. What the receiver cannot take is dropped and counted in
 // landscaper_events_dropped_total, which registry gets.
 func NewRecorder(mgr ctrl.Manager, log logr.Logger, address, controller string, registry prometheus.Registerer) (*events.Recorder, error) {
 	recorder, err := events.NewRecorder(mgr, log, address, controller)
-	if err != nil {
-		return nil, err
-	}
-	client, err := corev1client.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
-	if err != nil {
-		return nil, err
-	}
-	inCluster := newKubernetes(mgr.GetScheme(), client.Events(metav1.NamespaceAll), log, controller)
-	recorder.EventRecorder = inCluster
-	if err := mgr.Add(inCluster); err != nil || address == "" {
+	if err != nil || address == "" {
 		return recorder, err
 	}
 	queue := newEventQueue(log)
@@ -93,10 +84,9 @@ func NewRecorder(mgr ctrl.Manager, log logr.Logger, address, controller string, 
 	return recorder, mgr.Add(queue)
 }
 
-// eventQueue takes the posts of a recorder, as its transport, and sends them in the background.
+// eventQueue takes the posts of a recorder, as its transport, and sends them in the background, in order.
 type eventQueue struct {
 	log     logr.Logger
-	waiting *waiting[eventPost]
 	dropped *prometheus.CounterVec
 	sender  *http.Client
 	// pause is the time before the second try; it doubles with each.
@@ -104,6 +94,14 @@ type eventQueue struct {
 	// lastCall is the time for what is left when the process ends.
 	lastCall time.Duration
 	now      func() time.Time
+
+	// added has a value when something may wait.
+	added chan struct{}
+	mu    sync.Mutex
+	posts []eventPost
+	bytes int
+	// ended says that nobody takes any more.
+	ended bool
 }
 
 type eventPost struct {
@@ -115,7 +113,7 @@ type eventPost struct {
 
 func newEventQueue(log logr.Logger) *eventQueue {
 	return &eventQueue{
-		log: log, waiting: newWaiting[eventPost](), pause: time.Second, lastCall: eventLastCall, now: time.Now,
+		log: log, added: make(chan struct{}, 1), pause: time.Second, lastCall: eventLastCall, now: time.Now,
 		sender: &http.Client{Timeout: eventTimeout, Transport: egress.New(egress.Policy{})},
 		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "landscaper_events_dropped_total",
@@ -152,17 +150,49 @@ func (q *eventQueue) RoundTrip(request *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// put adds a post to those that wait. At the end of the process it sends it.
+// put adds a post to those that wait, or drops it where there is no room. At the end of the process it sends it.
 func (q *eventQueue) put(post eventPost) {
-	isDropped, ok := q.waiting.put(post, len(post.body))
-	if isDropped {
-		q.drop(dropQueueFull)
+	q.mu.Lock()
+	ended := q.ended
+	fits := len(q.posts) < maxQueuedEvents && q.bytes+len(post.body) <= maxQueuedEventBytes
+	if !ended && fits {
+		q.posts = append(q.posts, post)
+		q.bytes += len(post.body)
 	}
-	if !ok {
+	q.mu.Unlock()
+	switch {
+	case ended:
 		ctx, cancel := context.WithTimeout(context.Background(), q.lastCall)
 		defer cancel()
 		q.deliver(ctx, post)
+	case !fits:
+		q.drop(dropQueueFull)
+	default:
+		select {
+		case q.added <- struct{}{}:
+		default:
+		}
 	}
+}
+
+// take returns the next post, if any waits.
+func (q *eventQueue) take() (post eventPost, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.posts) == 0 {
+		return post, false
+	}
+	post, q.posts = q.posts[0], q.posts[1:]
+	q.bytes -= len(post.body)
+	return post, true
+}
+
+// end lets nobody put anything any more, if nothing waits or what waits is given up. It reports whether it did.
+func (q *eventQueue) end(givenUp bool) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.ended = givenUp || len(q.posts) == 0
+	return q.ended
 }
 
 func (q *eventQueue) drop(reason string) { q.dropped.WithLabelValues(reason).Inc() }
@@ -172,7 +202,23 @@ func (q *eventQueue) NeedLeaderElection() bool { return false }
 
 // Start sends events until ctx ends, and then for some seconds what is left.
 func (q *eventQueue) Start(ctx context.Context) error {
-	q.waiting.serve(ctx, q.lastCall, q.deliver)
+	for ctx.Err() == nil {
+		if post, ok := q.take(); ok {
+			q.deliver(ctx, post)
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-q.added:
+		}
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), q.lastCall)
+	defer cancel()
+	for !q.end(last.Err() != nil) {
+		if post, ok := q.take(); ok {
+			q.deliver(last, post)
+		}
+	}
 	return nil
 }
 
@@ -206,9 +252,10 @@ func (q *eventQueue) send(ctx context.Context, post eventPost) error {
 }
 
 // try posts an event once. It reports whether another try can help. When ctx ends, there are still some seconds for what was sent.
-func (q *eventQueue) try(ctx context.Context, post eventPost) (again bool, err error) {
-	ctx, cancel := outlasting(ctx, q.lastCall)
+func (q *eventQueue) try(parent context.Context, post eventPost) (again bool, err error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
 	defer cancel()
+	defer context.AfterFunc(parent, func() { time.AfterFunc(q.lastCall, cancel) })()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, post.address, bytes.NewReader(post.body))
 	if err != nil {
 		return false, err

@@ -125,7 +125,7 @@ func TestT10SilentReceiverBlocksNobody(t *testing.T) {
 		recorder.Event(subject, corev1.EventTypeNormal, "Well", "fine")
 	}
 	assert.GreaterOrEqual(t, queue.droppedFor(dropQueueFull), 99.0)
-	assert.LessOrEqual(t, len(queue.waiting.events), maxQueuedEvents)
+	assert.LessOrEqual(t, len(queue.posts), maxQueuedEvents)
 	stop()
 }
 
@@ -135,11 +135,11 @@ func TestT10LargeEventsAreBoundedTogether(t *testing.T) {
 	for range 20 {
 		recorder.Event(subject, corev1.EventTypeNormal, "Well", long)
 	}
-	assert.LessOrEqual(t, queue.waiting.bytes, maxQueuedEventBytes)
-	assert.Equal(t, 20.0, queue.droppedFor(dropQueueFull)+float64(len(queue.waiting.events)))
-	assert.Less(t, len(queue.waiting.events), 17)
+	assert.LessOrEqual(t, queue.bytes, maxQueuedEventBytes)
+	assert.Equal(t, 20.0, queue.droppedFor(dropQueueFull)+float64(len(queue.posts)))
+	assert.Less(t, len(queue.posts), 17)
 	serve(t, queue)()
-	assert.Zero(t, queue.waiting.bytes)
+	assert.Zero(t, queue.bytes)
 }
 
 func TestT10OldEventsAreDropped(t *testing.T) {
@@ -189,7 +189,7 @@ func TestEventsOfWorkersThatEndLaterReachTheReceiver(t *testing.T) {
 	r := newReceiver(t, accept)
 	recorder, queue := recorderFor(t, r)
 	serve(t, queue)()
-	recorder.Event(about("n", "x"), corev1.EventTypeNormal, "Well", "fine")
+	recorder.Event(subject, corev1.EventTypeNormal, "Well", "fine")
 	assert.Len(t, r.events(), 1)
 	assert.Zero(t, testutil.ToFloat64(queue.dropped.WithLabelValues(dropQueueFull)))
 }
@@ -201,7 +201,7 @@ func TestAnEventThatIsBeingSentAtTheEndIsSent(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- queue.Start(ctx) }()
-	recorder.Event(about("n", "x"), corev1.EventTypeNormal, "Well", "fine")
+	recorder.Event(subject, corev1.EventTypeNormal, "Well", "fine")
 	<-begun
 	end()
 	close(through)
