@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
@@ -259,27 +260,54 @@ func TestDeletionOfAnItemThatChangesMeanwhile(t *testing.T) {
 }
 
 func TestAnUninstallThatWasLateGoesOnWhenWhatHeldItIsGone(t *testing.T) {
-	s := newStage(t, &scripted{}, Options{})
-	held := s.configMap("held")
-	held.Finalizers = []string{"example.com/held"}
-	require.NoError(t, s.client().Create(t.Context(), held))
-	s.deployer.remove = func(ctx context.Context, item *Item) (Outcome, error) {
-		if err := client.IgnoreNotFound(item.Target.Client.Delete(ctx, s.configMap("held"))); err != nil {
-			return Outcome{}, err
-		}
-		err := item.Target.Client.Get(ctx, client.ObjectKeyFromObject(held), s.configMap("held"))
-		if apierrors.IsNotFound(err) {
-			return Outcome{Done: true}, nil
-		}
-		return Outcome{Waiting: "ConfigMap held is held", Watch: []Watched{{Cluster: item.Target, APIVersion: "v1", Kind: "ConfigMap", Namespace: held.Namespace, Name: "held"}}}, err
-	}
-	item := s.create("item", s.withTarget("cluster"), timeout(3*time.Second))
-	s.trigger(item)
-	s.finished(item)
-	s.remove(item)
-	s.finished(item)
-	require.Equal(t, v1alpha1.PhaseDeleteFailed, item.Status.Phase)
+	for name, restart := range map[string]func(s *stage, letGo func()){
+		"in one process":  func(_ *stage, letGo func()) { letGo() },
+		"after a restart": func(s *stage, letGo func()) {
+			s.stop()
+			s.start(Options{})
+			since := time.Now()
+			time.Sleep(2 * time.Second)
+			require.Empty(t, s.requestsOf(since, "deployitems/status"))
+			letGo()
+		},
+		"in between":      func(s *stage, letGo func()) { s.stop(); letGo(); s.start(Options{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			deployer := &scripted{}
+			served := &keeping{planning: planning{scripted: deployer}}
+			s := newStageOf(t, deployer, served, Options{})
+			held := s.configMap("held")
+			held.Finalizers = []string{"example.com/held"}
+			require.NoError(t, s.client().Create(t.Context(), held))
+			watched := Watched{APIVersion: "v1", Kind: "ConfigMap", Namespace: held.Namespace, Name: "held"}
+			served.sites = []managedresource.Site{{
+				Cluster: managedresource.ClusterReference{Target: "cluster"},
+				Resources: []managedresource.ManagedResourceStatus{{Resource: managedresource.ResourceReference{
+					APIVersion: watched.APIVersion, Kind: watched.Kind, Namespace: watched.Namespace, Name: watched.Name,
+				}}},
+			}}
+			deployer.remove = func(ctx context.Context, item *Item) (Outcome, error) {
+				if err := client.IgnoreNotFound(item.Target.Client.Delete(ctx, s.configMap("held"))); err != nil {
+					return Outcome{}, err
+				}
+				err := item.Target.Client.Get(ctx, client.ObjectKeyFromObject(held), s.configMap("held"))
+				if apierrors.IsNotFound(err) {
+					return Outcome{Done: true}, nil
+				}
+				watched.Cluster = item.Target
+				return Outcome{Waiting: "ConfigMap held is held", Watch: []Watched{watched}}, err
+			}
+			item := s.create("item", s.withTarget("cluster"), timeout(3*time.Second))
+			s.trigger(item)
+			s.finished(item)
+			s.remove(item)
+			s.finished(item)
+			require.Equal(t, v1alpha1.PhaseDeleteFailed, item.Status.Phase)
 
-	require.NoError(t, platform.Edit(t.Context(), s.client(), held, func(held *corev1.ConfigMap) { held.Finalizers = nil }))
-	require.NoError(t, s.p.AwaitGone(s.context(), item))
+			restart(s, func() {
+				require.NoError(t, platform.Edit(t.Context(), s.client(), held, func(held *corev1.ConfigMap) { held.Finalizers = nil }))
+			})
+			require.NoError(t, s.p.AwaitGone(s.context(), item))
+		})
+	}
 }

@@ -218,7 +218,7 @@ func (r *reconciler) concerns(item *v1alpha1.DeployItem) bool {
 	case isDeleting(item) && !controllerutil.ContainsFinalizer(item, v1alpha1.Finalizer):
 		return false
 	}
-	return !item.Job().IsIdle() || isTestRequested(item) || isGuarded(item) || r.isRepeated(item) || r.drift.HasNews(item) || r.waiters.isWoken(item) ||
+	return !item.Job().IsIdle() || isTestRequested(item) || isGuarded(item) || r.isRepeated(item) || r.drift.HasNews(item) || r.waiters.isWoken(item) || r.isForgotten(item) ||
 		lacksFinalizer(item, r.deployer.Name())
 }
 

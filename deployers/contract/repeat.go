@@ -78,13 +78,13 @@ func (r *reconciler) repeat(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	var obstacles []watches.Object
-	if isNew && by.Kind != "" {
-		obstacles = []watches.Object{{
-			Cluster: r.landscaper, APIVersion: v1alpha1.GroupVersion.String(), Kind: by.Kind, Namespace: s.item.Namespace, Name: by.Name,
-		}}
+	if !isNew || by.Kind == "" {
+		r.waiters.end(s.key())
+		return kit.ErrStop
 	}
-	r.waiters.await(s.item, obstacles, since)
+	r.waiters.await(s.item, []watches.Object{{
+		Cluster: r.landscaper, APIVersion: v1alpha1.GroupVersion.String(), Kind: by.Kind, Namespace: s.item.Namespace, Name: by.Name,
+	}}, since)
 	return kit.ErrStop
 }
 

@@ -6,6 +6,7 @@ package contract
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 // maxAncestors bounds the walk over the owners of an item.
@@ -74,7 +76,7 @@ func (r *reconciler) readOwner(ctx context.Context, namespace string, owner *met
 }
 
 // waiters watch what items without a job wait for: an owner that holds one back from a job of its own, or what held an uninstall whose time was over, as a
-// finalizer of others does. They end with the process. They are safe for concurrent use.
+// finalizer of others does. They are safe for concurrent use.
 type waiters struct {
 	watches *watches.Watches
 	// queue brings an item to a worker.
@@ -102,16 +104,12 @@ func (w *waiter) Wake(...watches.Key) {
 }
 
 // await begins to watch objects for an item, in place of others, as they were at a time.
-func (ws *waiters) await(item *v1alpha1.DeployItem, objects []watches.Object, since time.Time) {
+func (ws *waiters) await(item *v1alpha1.DeployItem, objects []watches.Object, since time.Time) *waiter {
 	w := &waiter{all: ws, key: client.ObjectKeyFromObject(item), uid: item.UID, job: item.Status.JobID}
 	for _, one := range objects {
 		if one.Name != "" {
 			w.watched = append(w.watched, one)
 		}
-	}
-	if len(w.watched) == 0 {
-		ws.end(w.key)
-		return
 	}
 	ws.mu.Lock()
 	former := ws.of[w.key]
@@ -124,6 +122,7 @@ func (ws *waiters) await(item *v1alpha1.DeployItem, objects []watches.Object, si
 	if former != nil {
 		ws.watches.Release(former)
 	}
+	return w
 }
 
 // end ends the watch for an item.
@@ -149,8 +148,48 @@ func (ws *waiters) isWoken(item *v1alpha1.DeployItem) bool {
 	return w != nil && w.woken.Load()
 }
 
+// isLateUninstall reports whether the last job of an item was an uninstall whose time was over.
+func isLateUninstall(item *v1alpha1.DeployItem) bool {
+	last := item.Status.LastError
+	return isDeleting(item) && item.Job().IsIdle() && item.Status.Phase == v1alpha1.PhaseDeleteFailed && last != nil && slices.Contains(last.Codes, v1alpha1.ErrorTimeout)
+}
+
+// isForgotten reports whether nothing is watched for a late uninstall, because an earlier process did that.
+func (r *reconciler) isForgotten(item *v1alpha1.DeployItem) bool {
+	return r.keeper != nil && isLateUninstall(item) && r.waiters.at(client.ObjectKeyFromObject(item)) == nil
+}
+
+// recall watches what held a late uninstall of an earlier process: of what the status records, that which is in deletion where its Target leads. Where all
+// of it is gone, nothing holds the uninstall any more.
+func (r *reconciler) recall(ctx context.Context, item *v1alpha1.DeployItem) {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	since, isLeft := time.Now(), false
+	var holding []watches.Object
+	sites, isKnown := r.keeper.Sites(item)
+	for _, site := range sites {
+		cluster, err := r.options.Clients.Open(ctx, r.client, r.live, item.Namespace, site.Cluster.Target, target.ActorOf(item))
+		if err != nil || len(site.Releases) > 0 {
+			isLeft = true
+		}
+		for i := 0; err == nil && i < len(site.Resources); i++ {
+			ref := &site.Resources[i].Resource
+			one := watches.Object{Cluster: cluster, APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
+			found, readErr := objectOf(ctx, one)
+			isLeft = isLeft || found != nil || readErr != nil
+			if found != nil && found.DeletionTimestamp != nil {
+				holding = append(holding, one)
+			}
+		}
+	}
+	r.waiters.await(item, holding, since).woken.Store(isKnown && len(sites) > 0 && !isLeft)
+}
+
 // resumeUninstall begins the uninstall of an item again when all is gone that held it. What is watched for an item that has got another job ends.
 func (r *reconciler) resumeUninstall(ctx context.Context, s *scope) error {
+	if r.isForgotten(s.item) {
+		r.recall(ctx, s.item)
+	}
 	w := r.waiters.at(s.key())
 	switch {
 	case w == nil, s.item.Status.JobID == w.job && !s.item.Job().IsIdle(): // the end of the job is being written
@@ -162,12 +201,12 @@ func (r *reconciler) resumeUninstall(ctx context.Context, s *scope) error {
 		return nil
 	}
 	for _, one := range w.watched {
-		there, err := isThere(ctx, one)
+		found, err := objectOf(ctx, one)
 		if err != nil {
 			w.woken.Store(true)
 			return stopAfter(err)
 		}
-		if there {
+		if found != nil {
 			return nil
 		}
 	}
@@ -176,10 +215,12 @@ func (r *reconciler) resumeUninstall(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// isThere asks the cluster of an object for it.
-func isThere(ctx context.Context, one watches.Object) (bool, error) {
+// objectOf asks the cluster of an object for it; nil where there is none.
+func objectOf(ctx context.Context, one watches.Object) (*metav1.PartialObjectMetadata, error) {
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(one.APIVersion, one.Kind))
-	err := one.Cluster.Client.Get(ctx, client.ObjectKey{Namespace: one.Namespace, Name: one.Name}, object)
-	return err == nil, client.IgnoreNotFound(err)
+	if err := one.Cluster.Client.Get(ctx, client.ObjectKey{Namespace: one.Namespace, Name: one.Name}, object); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return object, nil
 }

@@ -104,7 +104,7 @@ func TestAnItemWaitsForOneThingAtATime(t *testing.T) {
 	assert.False(t, waitsFor(first))
 	assert.True(t, waitsFor(second))
 	waiting.await(item, object("Installation", ""), time.Now())
-	assert.Nil(t, waiting.at(key), "all objects of a kind are no single thing")
+	assert.Empty(t, waiting.at(key).watched, "all objects of a kind are no single thing")
 	waiting.await(item, second, time.Now())
 	waiting.end(key)
 	assert.Empty(t, waiting.of)

@@ -134,7 +134,6 @@ func (w *world) finish() {
 		require.NotNil(w.t, w.configMap(u.name).DeletionTimestamp, u.name)
 		w.letGo(u.name)
 	}
-	w.Annotate(w.Installation("goes-late"), v1alpha1.OperationAnnotation, string(v1alpha1.OperationReconcile))
 	for _, u := range goes {
 		w.Gone(w.Installation(u.name))
 	}
