@@ -261,7 +261,7 @@ func TestDeletionOfAnItemThatChangesMeanwhile(t *testing.T) {
 
 func TestAnUninstallThatWasLateGoesOnWhenWhatHeldItIsGone(t *testing.T) {
 	for name, restart := range map[string]func(s *stage, letGo func()){
-		"in one process":  func(_ *stage, letGo func()) { letGo() },
+		"in one process": func(_ *stage, letGo func()) { letGo() },
 		"after a restart": func(s *stage, letGo func()) {
 			s.stop()
 			s.start(Options{})
@@ -270,7 +270,7 @@ func TestAnUninstallThatWasLateGoesOnWhenWhatHeldItIsGone(t *testing.T) {
 			require.Empty(t, s.requestsOf(since, "deployitems/status"))
 			letGo()
 		},
-		"in between":      func(s *stage, letGo func()) { s.stop(); letGo(); s.start(Options{}) },
+		"in between": func(s *stage, letGo func()) { s.stop(); letGo(); s.start(Options{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			deployer := &scripted{}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
@@ -35,17 +34,7 @@ type DriftDetector interface {
 var ErrNoVerdict = driftdesk.ErrNoVerdict
 
 // Deployed is what an item has deployed.
-type Deployed struct {
-	// Selector selects the objects of all items of the deployer by labels; empty selects all.
-	Selector string
-	// Managers are the field managers under which the deployer writes.
-	Managers []string
-	// Objects that were deployed.
-	Objects []managedresource.ResourceReference
-	// Merged says that somebody has merged what was wanted into the objects, as Helm does, so that they may lack some of it. They are compared once after
-	// each job, whether somebody has changed them since or not.
-	Merged bool
-}
+type Deployed = driftdesk.Deployed
 
 // DriftSearch is what to compare.
 type DriftSearch struct {
@@ -56,27 +45,7 @@ type DriftSearch struct {
 }
 
 // Drift is the answer about one object.
-type Drift struct {
-	// Resource is the object.
-	Resource managedresource.ResourceReference
-	// Missing says that the object was deleted, Fields which fields differ, as JSON pointers. Both are zero for an object that is as it was
-	// deployed.
-	Missing bool
-	Fields  []string
-	// Manager is who changed the object last; empty when that is not known.
-	Manager string
-	// Corrected says that the object is as it was deployed again.
-	Corrected bool
-	// Owned says that the deployer owns each field that it wants of the object. What others do with other fields is not looked at any more then.
-	Owned bool
-	// Live is the object as it is now, of which its version, generation and managed fields are looked at; nil when it does not exist or was not read.
-	Live metav1.Object
-	// Err is why the object could not be compared or corrected.
-	Err error
-}
-
-// IsDrifted reports whether the object was not as it was deployed.
-func (d *Drift) IsDrifted() bool { return d.Missing || len(d.Fields) > 0 }
+type Drift = driftdesk.Found
 
 // DriftDetectionIn reads the field driftDetection of a configuration; nil when there is none. Errors name the field.
 func DriftDetectionIn(config *runtime.RawExtension) (*managedresource.DriftDetection, error) {
@@ -111,11 +80,7 @@ func (r *reconciler) newDriftDesk() *driftdesk.Desk {
 		return nil
 	}
 	return driftdesk.New(driftdesk.Options{
-		Detector: detector,
-		Deployed: func(item *v1alpha1.DeployItem) (driftdesk.Deployed, error) {
-			deployed, err := detector.Deployed(item)
-			return driftdesk.Deployed(deployed), err
-		},
+		Detector: detector, Deployed: detector.Deployed,
 		Find: func(ctx context.Context, search driftdesk.Search) ([]driftdesk.Found, error) {
 			if err := r.refuseKeys(search.Item); err != nil {
 				return nil, err
@@ -124,18 +89,10 @@ func (r *reconciler) newDriftDesk() *driftdesk.Desk {
 			if err != nil {
 				return nil, err
 			}
-			drifts, err := detector.FindDrift(ctx, &Item{
+			return detector.FindDrift(ctx, &Item{
 				DeployItem: search.Item, Target: search.Cluster, Context: context, DeployItems: r.live, Siblings: r.client, Memory: map[string]any{},
 				Checkpoint: func(string) error { return ctx.Err() },
 			}, DriftSearch{Objects: search.Objects, Correct: search.Correct})
-			found := make([]driftdesk.Found, 0, len(drifts))
-			for _, one := range drifts {
-				found = append(found, driftdesk.Found{
-					Resource: one.Resource, Missing: one.Missing, Fields: one.Fields, Manager: one.Manager, Corrected: one.Corrected, Owned: one.Owned,
-					Live: one.Live, Err: one.Err,
-				})
-			}
-			return found, err
 		},
 		TargetName: targetName, IsAtRest: isAtRest,
 		IsFree: func(ctx context.Context, item *v1alpha1.DeployItem) (bool, error) {

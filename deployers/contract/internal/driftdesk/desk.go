@@ -34,25 +34,33 @@ type Detector interface {
 	IsAt(item *v1alpha1.DeployItem, to managedresource.ClusterReference) bool
 }
 
-// Deployed is what an item has deployed: the label selector and the field managers of the deployer, the objects, and whether they may lack some of what was
-// wanted.
+// Deployed is what an item has deployed.
 type Deployed struct {
+	// Selector selects the objects of all items of the deployer by labels; empty selects all.
 	Selector string
+	// Managers are the field managers under which the deployer writes.
 	Managers []string
-	Objects  []managedresource.ResourceReference
-	Merged   bool
+	// Objects that were deployed.
+	Objects []managedresource.ResourceReference
+	// Merged says that somebody has merged what was wanted into the objects, as Helm does, so that they may lack some of it. They are compared once after
+	// each job, whether somebody has changed them since or not.
+	Merged bool
 }
 
 // Found is the answer of the deployer about one object.
 type Found struct {
+	// Resource is the object.
 	Resource managedresource.ResourceReference
-	// Missing and Fields say how the object differs, Manager who changed it last.
+	// Missing says that the object was deleted, Fields which fields differ, as JSON pointers. Both are zero for an object that is as it was
+	// deployed.
 	Missing bool
 	Fields  []string
+	// Manager is who changed the object last; empty when that is not known.
 	Manager string
-	// Corrected says that the object is as it was deployed again, Owned that the deployer owns each field that it wants of it.
+	// Corrected says that the object is as it was deployed again.
 	Corrected bool
-	Owned     bool
+	// Owned says that the deployer owns each field that it wants of the object. What others do with other fields is not looked at any more then.
+	Owned bool
 	// Live is the object as it is now, of which its version, generation and managed fields are looked at; nil when it does not exist or was not read.
 	Live metav1.Object
 	// Err is why the object could not be compared or corrected.
@@ -63,7 +71,8 @@ type Found struct {
 	sum  uint64
 }
 
-func (f *Found) isDrifted() bool { return f.Missing || len(f.Fields) > 0 }
+// IsDrifted reports whether the object was not as it was deployed.
+func (f *Found) IsDrifted() bool { return f.Missing || len(f.Fields) > 0 }
 
 // ErrNoVerdict says that an item, or what it names, has moved on since its last job, so that nothing can be said before the next one.
 var ErrNoVerdict = errors.New("what is wanted has changed since the last job")

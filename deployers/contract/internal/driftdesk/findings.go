@@ -106,7 +106,7 @@ func (f *findings) add(found []Found, now time.Time, tell func(Note)) {
 			delete(f.drifted, key)
 			f.noteCorrection(key, one.Manager, now)
 			corrected = append(corrected, one)
-		case one.isDrifted():
+		case one.IsDrifted():
 			if f.drifted == nil {
 				f.drifted = map[managedresource.ResourceReference]Found{}
 			}

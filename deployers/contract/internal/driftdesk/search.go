@@ -148,7 +148,7 @@ func (s *site) search(ctx context.Context, item *v1alpha1.DeployItem, known *dri
 		d.watches.Suspect(known.key, objectOf(ref)) // every further search takes them along
 	}
 	for _, one := range found {
-		if one.Err == nil || one.isDrifted() {
+		if one.Err == nil || one.IsDrifted() {
 			d.watches.Seen(known.key, objectOf(one.Resource), one.Live, one.Owned)
 		}
 	}
@@ -272,7 +272,7 @@ func failedObjects(objects []managedresource.ResourceReference, found []Found, e
 	}
 	var failed []managedresource.ResourceReference
 	for _, one := range found {
-		if one.Err != nil || isHeld && one.isDrifted() && !one.Corrected {
+		if one.Err != nil || isHeld && one.IsDrifted() && !one.Corrected {
 			failed = append(failed, one.Resource)
 		}
 	}
