@@ -8,7 +8,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -16,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/validation"
 	"github.com/flux-landscaper/flux-landscaper/sources/address"
 	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
@@ -29,6 +32,8 @@ const (
 	connectionMemory = 48 << 10
 	connectionGrowth = 4
 	clusterMemory    = 96 << 10
+	// parsedShare is by how much less parsed contents take than the clients that are made from them, parsedGrowth how many bytes one takes for each of its bytes.
+	parsedShare, parsedGrowth = 4, 3
 )
 
 // Options of Clients.
@@ -61,7 +66,8 @@ type Clients struct {
 	self       *rest.Config
 	isOwn      func(ctx context.Context, token string) (bool, error)
 	policy     egress.Policy
-	parsed     parsedContents
+	// parsed are contents that were read before, so that the one of a Target is not read anew for each of its items.
+	parsed *memory.Cache[digest, *content]
 
 	mu     sync.Mutex
 	opened *memory.Cache[digest, *connection]
@@ -76,7 +82,7 @@ func New(options Options) (*Clients, error) {
 	options.UserAgent = cmp.Or(options.UserAgent, "flux-landscaper")
 	size := int64(options.MaxClusters) * clusterMemory
 	c := &Clients{
-		options: options, policy: policyOfTargets, parsed: newParsedContents(size / parsedShare),
+		options: options, policy: policyOfTargets, parsed: memory.NewCache[digest, *content](size/parsedShare, nil),
 		opened: memory.NewCache[digest](size, func(unused *connection) { utilnet.CloseIdleConnectionsFor(unused.http.Transport) }),
 	}
 	if options.Landscaper == nil {
@@ -151,7 +157,7 @@ func (c *Clients) connectAs(ctx context.Context, live client.Reader, target *v1a
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := c.parsed.of(raw)
+	parsed, err := c.parse(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -160,6 +166,19 @@ func (c *Clients) connectAs(ctx context.Context, live client.Reader, target *v1a
 		return nil, err
 	}
 	return c.connection(target.Namespace, account, parsed, raw)
+}
+
+// parse is parseContent, and keeps the result by the digest of all of the content, credentials included. It must not be changed.
+func (c *Clients) parse(raw []byte) (*content, error) {
+	key := digest(sha256.Sum256(raw))
+	if known, ok := c.parsed.Get(key); ok {
+		return known, nil
+	}
+	parsed, err := parseContent(raw)
+	if err == nil {
+		c.parsed.Put(key, parsed, parsedGrowth*int64(len(raw)))
+	}
+	return parsed, err
 }
 
 // connection returns the opened cluster for a content and a ServiceAccount to act as, and opens it if it is new.
@@ -296,3 +315,135 @@ func (c *connection) named(ctx context.Context, target *v1alpha1.Target) (*Clust
 
 // toTenants opens connections whose address a tenant chose.
 func (c *Clients) toTenants() address.Dial { return address.Dialing(c.options.PublicOnly, dialTimeout) }
+
+const (
+	// maxContents is how many contents of Targets one search looks at.
+	maxContents = 200
+	// maxLeading is how many connections one search returns.
+	maxLeading = 5
+)
+
+// Leading returns clusters behind the Targets of a namespace that lead to an address, see Identity. They come in order of the names of their
+// Targets, one for each content, and only a few: Targets of one content are as good as one. Nothing is sent to any cluster. Whether the one
+// behind an address still is the one that a caller knows is left to the caller. Targets that cannot be opened lead nowhere; the error says that
+// the landscaper cluster did not answer, and that nothing was found without it.
+func (c *Clients) Leading(ctx context.Context, cache, live client.Reader, namespace, address string, actor Actor) ([]*Cluster, error) {
+	targets := &v1alpha1.TargetList{}
+	if err := cache.List(ctx, targets, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list the Targets of namespace %s: %w", namespace, err)
+	}
+	slices.SortFunc(targets.Items, func(a, b v1alpha1.Target) int { return cmp.Compare(a.Name, b.Name) })
+	var found []*Cluster
+	var problem error
+	// Targets often share their content.
+	secrets, seen, looked := map[reading]bool{}, map[*connection]bool{}, 0
+	for i := range targets.Items {
+		target := &targets.Items[i]
+		if len(found) == maxLeading || looked == maxContents {
+			break
+		}
+		if target.Spec.Type != v1alpha1.KubernetesClusterTargetType {
+			continue
+		}
+		if ref := target.Spec.SecretRef; ref != nil && target.Spec.Configuration == nil {
+			once := reading{secret: *ref, account: target.Spec.ServiceAccountName}
+			if secrets[once] {
+				continue
+			}
+			secrets[once] = true
+		}
+		looked++
+		opened, err := c.connectionOf(ctx, live, target, actor)
+		if err == nil && !seen[opened] && opened.cluster.Address() == address {
+			seen[opened] = true
+			var cluster *Cluster
+			if cluster, err = opened.named(ctx, target); err == nil {
+				found = append(found, cluster)
+			}
+		}
+		if err != nil && !errors.As(err, new(*Error)) {
+			problem = err
+		}
+	}
+	if len(found) > 0 {
+		return found, nil
+	}
+	return nil, problem
+}
+
+// reading is a Secret with who it is read for.
+type reading struct {
+	secret  v1alpha1.LocalSecretReference
+	account string
+}
+
+// Actor is who works on a cluster, as far as the object that asks for it says so.
+type Actor struct {
+	// ServiceAccount names a ServiceAccount of the namespace; empty leaves it to the Target.
+	ServiceAccount string
+}
+
+// ActorOf returns who carries a DeployItem out.
+func ActorOf(item *v1alpha1.DeployItem) Actor {
+	return Actor{ServiceAccount: item.Spec.ServiceAccountName}
+}
+
+// Accounts name the ServiceAccount, in the namespace of a Target, that is acted as where neither the Target nor an actor names one. Both may be
+// empty.
+type Accounts struct {
+	// Kubeconfig is impersonated with the credentials of a kubeconfig or oidcConfig.
+	Kubeconfig string
+	// Self stands in a selfConfig that names no ServiceAccount.
+	Self string
+}
+
+// of returns the ServiceAccount that an actor acts as; empty where nobody names one. What the actor says goes before what the Target says, and
+// that before the default. A selfConfig that names a ServiceAccount has no default: it acts as one of the namespace already.
+func (a Accounts) of(parsed *content, target *v1alpha1.Target, actor Actor) (string, error) {
+	account := cmp.Or(actor.ServiceAccount, target.Spec.ServiceAccountName)
+	switch {
+	case account != "" && !validation.IsServiceAccountName(account):
+		return "", refuse(namedBy(actor), fmt.Sprintf("%q is not a valid name of a ServiceAccount", account),
+			"give the name alone: it is one of the same namespace")
+	case account != "":
+		return account, nil
+	case parsed.self == nil:
+		return a.Kubeconfig, nil
+	case parsed.self.ServiceAccount.Name == "":
+		return a.Self, nil
+	}
+	return "", nil
+}
+
+// Impersonated reports whether an actor acts on the cluster of a Target in the name of a ServiceAccount, and not as the content alone says. An error
+// says that the content cannot be read.
+func (a Accounts) Impersonated(target *v1alpha1.Target, content []byte, actor Actor) (bool, error) {
+	if target.Spec.Type != v1alpha1.KubernetesClusterTargetType || len(content) == 0 {
+		return cmp.Or(actor.ServiceAccount, target.Spec.ServiceAccountName) != "", nil
+	}
+	parsed, err := parseContent(content)
+	if err != nil {
+		return false, located(target, err)
+	}
+	account, err := a.of(parsed, target, actor)
+	if err != nil {
+		return false, located(target, err)
+	}
+	return account != "", nil
+}
+
+// impersonate makes the requests of a configuration those of a ServiceAccount; an empty name changes nothing. API servers know its groups.
+func impersonate(config *rest.Config, namespace, account string) *rest.Config {
+	if account != "" {
+		config.Impersonate = rest.ImpersonationConfig{UserName: fmt.Sprintf("system:serviceaccount:%s:%s", namespace, account)}
+	}
+	return config
+}
+
+// namedBy is the field with the name of a ServiceAccount.
+func namedBy(actor Actor) string {
+	if actor.ServiceAccount != "" {
+		return "spec.serviceAccountName of the DeployItem"
+	}
+	return "spec.serviceAccountName"
+}

@@ -7,6 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/address"
@@ -101,4 +105,95 @@ func where(err error) string {
 // IsUnusable reports whether a request failed because of what the server is, so that only another Target or another server helps.
 func IsUnusable(err error) bool {
 	return errors.Is(err, egress.ErrLarge) || errors.Is(err, egress.ErrRedirect) || errors.Is(err, errForeign) || errors.Is(err, address.ErrPrivate)
+}
+
+// maxQuote is from how many bytes on a value that an API server quotes is left out: it is a whole object, and may be one that somebody else wrote.
+const maxQuote = 200
+
+// noValue stands for a value that is left out.
+const noValue = `Invalid value: "…"`
+
+// quoted is a value that an API server refuses, as it quotes it.
+var quoted = regexp.MustCompile(`Invalid value: "(?:[^"\\]|\\.)*"`)
+
+// quotedOf is such a value with its field, and whether it is wrong or there twice.
+var quotedOf = regexp.MustCompile(`([^\s\[]+): (Invalid|Duplicate) value: "(?:[^"\\]|\\.)*"`)
+
+// secretKind finds out from the words of clients and API servers that an error is about a Secret.
+var secretKind = regexp.MustCompile(`\b(?:kind|as a) "?Secret\b|\bSecret "|\bsecrets "`)
+
+// excerpt is where a JSON decoder begins to show what surrounds the place that it could not read.
+var excerpt = regexp.MustCompile(`(?s)error found in #.*`)
+
+// ShownError returns the text of an error about an object, as it may be shown. API servers quote what they refuse: of that only names, labels and
+// annotations are shown, and of Secrets nothing. It also looks into the text, because Helm joins the words of errors and drops the errors.
+func ShownError(err error) string {
+	var status apierrors.APIStatus
+	text := err.Error()
+	if !AboutSecret(err) {
+		return quoted.ReplaceAllStringFunc(quotedOf.ReplaceAllStringFunc(text, ofMetadata), shortened)
+	}
+	if !errors.As(err, &status) {
+		return excerpt.ReplaceAllString(quoted.ReplaceAllString(text, noValue), "…")
+	}
+	before, _, found := strings.Cut(text, status.Status().Message)
+	if !found || status.Status().Message == "" {
+		before = ""
+	}
+	return before + refusedSecret(status.Status())
+}
+
+// AboutSecret reports whether an API server has refused a Secret, so that nothing else that tells of it may be shown either.
+func AboutSecret(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return secretKind.MatchString(err.Error())
+	}
+	return quotesValues(err) && aboutSecret(err.Error(), status.Status())
+}
+
+func aboutSecret(text string, answer metav1.Status) bool {
+	if answer.Details != nil && (answer.Details.Kind == "Secret" || answer.Details.Kind == "secrets") {
+		return true
+	}
+	return secretKind.MatchString(text)
+}
+
+func quotesValues(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) }
+
+// ofMetadata returns the value of a field as it is where that is of the metadata of an object, and the field without it elsewhere: any other may be a
+// password, as of an account in a resource of others.
+func ofMetadata(quote string) string {
+	parts := quotedOf.FindStringSubmatch(quote)
+	if field := parts[1]; strings.HasPrefix(field, "metadata.") || strings.Contains(field, ".metadata.") {
+		return quote
+	}
+	return parts[1] + ": " + parts[2] + ` value: "…"`
+}
+
+func shortened(quote string) string {
+	if len(quote) < maxQuote {
+		return quote
+	}
+	return noValue
+}
+
+// refusedSecret says of a refused Secret what is wrong without what is in it.
+func refusedSecret(answer metav1.Status) string {
+	text := "the server answers " + string(answer.Reason)
+	if fields := fieldsOf(answer.Details); fields != "" {
+		text += " for " + fields
+	}
+	return text + "; correct the fields (data has to be base64, stringData text)"
+}
+
+func fieldsOf(details *metav1.StatusDetails) string {
+	if details == nil {
+		return ""
+	}
+	var fields []string
+	for _, cause := range details.Causes {
+		fields = append(fields, cause.Field)
+	}
+	return strings.Join(fields, ", ")
 }

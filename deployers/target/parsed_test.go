@@ -16,29 +16,32 @@ func selfAs(name string) []byte {
 }
 
 func TestAContentIsReadOnce(t *testing.T) {
-	r := newParsedContents(0)
-	first, err := r.of(selfAs("one"))
+	r, err := New(Options{})
 	require.NoError(t, err)
-	again, err := r.of(selfAs("one"))
+	first, err := r.parse(selfAs("one"))
+	require.NoError(t, err)
+	again, err := r.parse(selfAs("one"))
 	require.NoError(t, err)
 	assert.Same(t, first, again)
 }
 
 func TestContentsDoNotStandForEachOther(t *testing.T) {
-	r := newParsedContents(0)
+	r, err := New(Options{})
+	require.NoError(t, err)
 	for _, name := range []string{"one", "two", "three", "one"} {
-		parsed, err := r.of(selfAs(name))
+		parsed, err := r.parse(selfAs(name))
 		require.NoError(t, err)
 		assert.Equal(t, name, parsed.self.ServiceAccount.Name)
 	}
-	assert.Equal(t, 3, r.known.Len())
+	assert.Equal(t, 3, r.parsed.Len())
 }
 
 func TestABrokenContentIsRefusedEachTime(t *testing.T) {
-	r := newParsedContents(0)
+	r, err := New(Options{})
+	require.NoError(t, err)
 	for range 2 {
-		_, err := r.of([]byte("["))
+		_, err := r.parse([]byte("["))
 		require.ErrorContains(t, err, "the content")
 	}
-	assert.Zero(t, r.known.Len())
+	assert.Zero(t, r.parsed.Len())
 }
