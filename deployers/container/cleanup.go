@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
 )
 
@@ -227,7 +227,7 @@ func (c *cleanup) reconcile(ctx context.Context, items client.Reader, key types.
 
 // isForced reports whether an item is deleted without running its container.
 func isForced(item *v1alpha1.DeployItem) bool {
-	_, forced := item.Annotations[layout.ForceCleanup]
+	_, forced := item.Annotations[sidecar.ForceCleanup]
 	return forced && item.DeletionTimestamp != nil
 }
 
@@ -259,7 +259,7 @@ func (c *cleanup) finish(ctx context.Context, of names, job string) error {
 	if err != nil {
 		return err
 	}
-	if pod != nil && pod.Annotations[layout.Job] != job {
+	if pod != nil && pod.Annotations[sidecar.Job] != job {
 		return nil
 	}
 	hasEnded := pod != nil && (pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed)
@@ -285,11 +285,11 @@ func (c *cleanup) finish(ctx context.Context, of names, job string) error {
 
 // isOfJob reports whether a Secret serves one job only.
 func isOfJob(secret *metav1.PartialObjectMetadata, job string, pod *corev1.Pod) bool {
-	switch kind := secret.Labels[layout.Type]; {
-	case kind == layout.TypeExport:
-		return pod == nil || secret.Annotations[layout.UUID] == string(pod.UID)
+	switch kind := secret.Labels[sidecar.Type]; {
+	case kind == sidecar.TypeExport:
+		return pod == nil || secret.Annotations[sidecar.UUID] == string(pod.UID)
 	case slices.Contains(ofJobs, kind):
-		return secret.Annotations[layout.Job] == job
+		return secret.Annotations[sidecar.Job] == job
 	}
 	return false
 }

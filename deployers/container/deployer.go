@@ -13,13 +13,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/flux-landscaper/flux-landscaper/api/bounded"
+	api "github.com/flux-landscaper/flux-landscaper/api/deployers/container"
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/components"
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/content"
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -95,7 +97,7 @@ const operationReconcile = "Reconcile"
 // Deployer carries out DeployItems of type landscaper.gardener.cloud/container.
 type Deployer struct {
 	options Options
-	content *content.Finder
+	content *finder
 	cleanup *cleanup
 }
 
@@ -106,7 +108,7 @@ func New(options Options) (*Deployer, error) {
 	if err := options.complete(); err != nil {
 		return nil, err
 	}
-	found, err := content.New(options.Access)
+	found, err := newFinder(options.Access)
 	if err != nil {
 		return nil, err
 	}
@@ -133,14 +135,14 @@ func (d *Deployer) Ensure(ctx context.Context, item *contract.Item) (contract.Ou
 	return r.run(ctx)
 }
 
-// begin reads configuration and status of the item.
 // Configuration returns a configuration of the container deployer.
 func (*Deployer) Configuration(*v1alpha1.DeployItem) any {
 	return &containerv1alpha1.ProviderConfiguration{}
 }
 
+// begin reads configuration and status of the item.
 func (d *Deployer) begin(item *contract.Item, operation containerv1alpha1.OperationType) (*run, error) {
-	config, err := content.Configuration(item.DeployItem)
+	config, err := configurationOf(item.DeployItem)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +158,7 @@ func (d *Deployer) begin(item *contract.Item, operation containerv1alpha1.Operat
 
 // stateLimit is how many Secrets a state may take.
 func (o *Options) stateLimit() int64 {
-	return (o.MaxState + layout.PieceBytes - 1) / layout.PieceBytes
+	return (o.MaxState + sidecar.PieceBytes - 1) / sidecar.PieceBytes
 }
 
 func (o *Options) sharedLimit() *resource.Quantity {
@@ -175,4 +177,60 @@ var _ contract.ContinuousReconciler = &Deployer{}
 // ContinuousReconcile returns the field continuousReconcile of the configuration.
 func (d *Deployer) ContinuousReconcile(item *v1alpha1.DeployItem) (*managedresource.ContinuousReconcileSpec, error) {
 	return contract.ContinuousReconcileIn(item.Spec.Configuration)
+}
+
+// configurationOf reads and checks spec.config of an item. Its errors carry the code ERR_CONFIGURATION_PROBLEM.
+func configurationOf(item *v1alpha1.DeployItem) (*containerv1alpha1.ProviderConfiguration, error) {
+	if item.Spec.Configuration == nil || len(item.Spec.Configuration.Raw) == 0 {
+		return nil, kit.Stall(operationReconcile, "ConfigurationMissing", "spec.config is missing; write a configuration of the container deployer there")
+	}
+	config, err := api.DecodeConfiguration(item.Spec.Configuration.Raw)
+	if err == nil {
+		err = validate(config, item.Namespace)
+	}
+	if err != nil {
+		return nil, kit.Stall(operationReconcile, "ConfigurationInvalid", "spec.config: %w", err)
+	}
+	return config, nil
+}
+
+// validate checks a configuration. The error lists the problems, each with its field and cure.
+func validate(config *containerv1alpha1.ProviderConfiguration, namespace string) error {
+	errs := bounded.In(len(config.RegistryPullSecrets), func(i int) []error {
+		var errs []error
+		secret, at := &config.RegistryPullSecrets[i], fmt.Sprintf("registryPullSecrets[%d]", i)
+		if secret.Name == "" {
+			errs = append(errs, fmt.Errorf("%s.name: is empty, name a Secret in the namespace of the DeployItem", at))
+		}
+		if secret.Namespace != "" && secret.Namespace != namespace {
+			errs = append(errs, fmt.Errorf("%s.namespace: is not %s, the namespace of the DeployItem; copy the Secret there and leave the field out", at, namespace))
+		}
+		return errs
+	})
+	if blueprint := config.Blueprint; blueprint != nil {
+		errs = append(errs, exactlyOne("blueprint", "ref, inline and sourceRef",
+			blueprint.Reference != nil, blueprint.Inline != nil, blueprint.SourceReference != nil))
+		if blueprint.Reference != nil && config.ComponentDescriptor == nil {
+			errs = append(errs, errors.New("blueprint.ref: needs the component that has the resource; set componentDescriptor"))
+		}
+	}
+	if component := config.ComponentDescriptor; component != nil {
+		errs = append(errs, exactlyOne("componentDescriptor", "ref, inline and sourceRef",
+			component.Reference != nil, component.Inline != nil, component.SourceReference != nil))
+	}
+	errs = append(errs, managedresource.ValidateContinuousReconcile("continuousReconcile", config.ContinuousReconcile)...)
+	return bounded.Join(errs)
+}
+
+func exactlyOne(field, choices string, given ...bool) error {
+	count := 0
+	for _, is := range given {
+		if is {
+			count++
+		}
+	}
+	if count == 1 {
+		return nil
+	}
+	return fmt.Errorf("%s: set exactly one of %s, found %d", field, choices, count)
 }

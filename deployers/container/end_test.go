@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 )
@@ -85,7 +85,7 @@ func TestNewJobEndsThePodOfTheLastOne(t *testing.T) {
 	old := s.awaitPod(item, corev1.PodRunning)
 	s.configure(item, script("true"))
 	s.succeed(item)
-	assert.NotEqual(t, old.Annotations[layout.Job], item.Status.JobID)
+	assert.NotEqual(t, old.Annotations[sidecar.Job], item.Status.JobID)
 }
 
 func TestDeletionWhileTheContainerRuns(t *testing.T) {
@@ -136,14 +136,14 @@ func TestKeptPodStaysUntilTheNextJob(t *testing.T) {
 
 // leftovers are what an item has on the host cluster.
 func (s *served) leftovers(of names) []client.Object {
-	meta := of.meta(s.host, of.base, layout.TypeIdentity, nil)
+	meta := of.meta(s.host, of.base, sidecar.TypeIdentity, nil)
 	pod := podOf(&emptyConfiguration)
 	pod.ObjectMeta = meta
-	pod.Finalizers, pod.Spec.ServiceAccountName = []string{layout.Finalizer}, of.base
+	pod.Finalizers, pod.Spec.ServiceAccountName = []string{sidecar.Finalizer}, of.base
 	return []client.Object{
 		&corev1.ServiceAccount{ObjectMeta: meta}, &rbacv1.Role{ObjectMeta: meta},
 		&rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: of.base}},
-		&corev1.Secret{ObjectMeta: of.meta(s.host, of.state(1)+"0", layout.TypeState, nil)}, &corev1.Secret{ObjectMeta: of.meta(s.host, of.config(), layout.TypeConfig, nil)},
+		&corev1.Secret{ObjectMeta: of.meta(s.host, of.state(1)+"0", sidecar.TypeState, nil)}, &corev1.Secret{ObjectMeta: of.meta(s.host, of.config(), sidecar.TypeConfig, nil)},
 		pod,
 	}
 }

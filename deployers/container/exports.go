@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -22,11 +22,11 @@ func (r *run) exports(ctx context.Context, pod *corev1.Pod) (map[string]any, err
 	}
 	name := r.names.export()
 	secret, err := r.secret(ctx, name)
-	if err != nil || secret == nil || secret.Annotations[layout.UUID] != string(pod.UID) {
+	if err != nil || secret == nil || secret.Annotations[sidecar.UUID] != string(pod.UID) {
 		return nil, err
 	}
 	var values map[string]any
-	if json.Unmarshal(secret.Data[layout.ExportKey], &values) != nil {
+	if json.Unmarshal(secret.Data[sidecar.ExportKey], &values) != nil {
 		return nil, kit.Stall(operationReconcile, "ExportInvalid", "%s holds no JSON object; remove it and deploy again", describeHost(pod.Namespace, "Secret", name))
 	}
 	if err := r.keepCredentials(ctx, values); err != nil {
@@ -45,21 +45,14 @@ func (r *run) keepCredentials(ctx context.Context, exports map[string]any) error
 		return nil
 	}
 	secret, err := r.secret(ctx, r.names.target())
-	if err != nil || secret == nil || secret.Annotations[layout.HostCredentials] != "true" {
+	if err != nil || secret == nil || secret.Annotations[sidecar.HostCredentials] != "true" {
 		return err
 	}
-	if !mayCarry(exports, secret.Data[layout.TargetKey]) {
+	if !carries(unfolded(exports, maxFolds), inTarget(secret.Data[sidecar.TargetKey])) {
 		return nil
 	}
 	return kit.Stall(operationReconcile, "CredentialsExported",
-		"the exports have a credential of the target, which is one of the host cluster and stays there, or a document that cannot be searched for one; export less")
-}
-
-// mayCarry reports whether exports have a credential of the content of a target, or cannot be searched for one. Target is a document at TARGET_PATH.
-func mayCarry(exports map[string]any, target []byte) bool {
-	credentials, allCredentials := inTarget(target)
-	given, allGiven := unfolded(exports)
-	return !allCredentials || !allGiven || carries(given, credentials)
+		"the exports have a credential of the target, which is one of the host cluster and stays there; export less")
 }
 
 // carries reports whether a text of a value has a credential in it.

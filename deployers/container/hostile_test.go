@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,10 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 )
 
 func TestWhatTheProgramLeavesIsNotTrusted(t *testing.T) {
@@ -120,9 +119,9 @@ func TestSecretsOfAPodAreThoseOfItsItemWhateverTheySay(t *testing.T) {
 	s.succeed(thief)
 	his, its := namesOf(keyOf(thief), s.options.Identity), namesOf(keyOf(victim), s.options.Identity)
 	labels := its.labels()
-	labels[layout.Type] = layout.TypeState
+	labels[sidecar.Type] = sidecar.TypeState
 	forged := corev1ac.Secret(his.state(1)+"0", s.host).WithLabels(labels).WithAnnotations(map[string]string{
-		layout.Item: keyOf(victim).String(), layout.UUID: "forged", layout.Num: "0", layout.Count: "1", layout.Sequence: "1000",
+		sidecar.Item: keyOf(victim).String(), sidecar.UUID: "forged", sidecar.Num: "0", sidecar.Count: "1", sidecar.Sequence: "1000",
 	})
 	_, err := s.as(his.base).CoreV1().Secrets(s.host).Apply(t.Context(), forged, metav1.ApplyOptions{FieldManager: "thief", Force: true})
 	require.NoError(t, err, "that much a token of the Pod may do")

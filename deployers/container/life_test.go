@@ -20,7 +20,7 @@ import (
 
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
@@ -102,7 +102,7 @@ func TestForceCleanupRunsNoContainer(t *testing.T) {
 	s := serve(t)
 	item := s.create(script(`[ "$OPERATION" = RECONCILE ]`))
 	s.succeed(item)
-	item.Annotations = map[string]string{layout.ForceCleanup: "true"}
+	item.Annotations = map[string]string{sidecar.ForceCleanup: "true"}
 	require.NoError(t, s.p.Client().Update(t.Context(), item))
 	s.remove(item)
 	assert.Empty(t, s.left())
@@ -116,7 +116,7 @@ func TestForceCleanupEndsADeletionThatHangs(t *testing.T) {
 	s.begin(item)
 	s.awaitPod(item, corev1.PodRunning)
 	base := item.DeepCopy()
-	item.Annotations = map[string]string{layout.ForceCleanup: "true"}
+	item.Annotations = map[string]string{sidecar.ForceCleanup: "true"}
 	require.NoError(t, s.p.Client().Patch(t.Context(), item, client.MergeFrom(base)))
 	require.NoError(t, s.p.AwaitGone(t.Context(), item))
 	assert.Empty(t, s.left())

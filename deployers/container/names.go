@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 )
 
 const (
@@ -62,8 +62,8 @@ func (n names) state(sequence int64) string {
 // labels tell the objects of one item from all others.
 func (n names) labels() map[string]string {
 	return map[string]string{
-		layout.DeployerID: labelValue(n.identity), layout.Name: Name,
-		layout.ItemNameLabel: labelValue(n.item.Name), layout.ItemNamespaceLabel: labelValue(n.item.Namespace),
+		sidecar.DeployerID: labelValue(n.identity), sidecar.Name: Name,
+		sidecar.ItemNameLabel: labelValue(n.item.Name), sidecar.ItemNamespaceLabel: labelValue(n.item.Namespace),
 	}
 }
 
@@ -72,14 +72,14 @@ func (n names) selector() client.MatchingLabels { return n.labels() }
 
 // selectorOf selects the objects of all items of a deployer.
 func selectorOf(identity string) client.MatchingLabels {
-	return client.MatchingLabels{layout.DeployerID: labelValue(identity), layout.Name: Name}
+	return client.MatchingLabels{sidecar.DeployerID: labelValue(identity), sidecar.Name: Name}
 }
 
 // meta returns the metadata of an object of the item.
 func (n names) meta(namespace, name, kind string, annotations map[string]string) metav1.ObjectMeta {
 	labels := n.labels()
-	labels[layout.Type] = kind
-	marks := map[string]string{layout.Item: n.item.String()}
+	labels[sidecar.Type] = kind
+	marks := map[string]string{sidecar.Item: n.item.String()}
 	maps.Copy(marks, annotations)
 	return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels, Annotations: marks}
 }
@@ -96,7 +96,7 @@ func (n names) owns(object metav1.Object) bool {
 			return false
 		}
 	}
-	return object.GetAnnotations()[layout.Item] == n.item.String()
+	return object.GetAnnotations()[sidecar.Item] == n.item.String()
 }
 
 // has reports whether objects of the item may have a name.
@@ -115,7 +115,7 @@ func (n names) has(name string) bool {
 
 // itemOf returns the item that an object was made for.
 func itemOf(object metav1.Object) (types.NamespacedName, bool) {
-	namespace, name, found := strings.Cut(object.GetAnnotations()[layout.Item], "/")
+	namespace, name, found := strings.Cut(object.GetAnnotations()[sidecar.Item], "/")
 	return types.NamespacedName{Namespace: namespace, Name: name}, found && namespace != "" && name != ""
 }
 

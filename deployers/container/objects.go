@@ -19,7 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -47,7 +47,7 @@ func storedFor(ctx context.Context, o *Options, of names) (stored, error) {
 func (s stored) ofType(kind string) []*metav1.PartialObjectMetadata {
 	var found []*metav1.PartialObjectMetadata
 	for _, name := range slices.Sorted(maps.Keys(s)) {
-		if s[name].Labels[layout.Type] == kind {
+		if s[name].Labels[sidecar.Type] == kind {
 			found = append(found, s[name])
 		}
 	}
@@ -55,45 +55,29 @@ func (s stored) ofType(kind string) []*metav1.PartialObjectMetadata {
 }
 
 // ofJobs are the types of the Secrets that a Pod mounts and that go with its job.
-var ofJobs = []string{layout.TypeConfig, layout.TypeTarget, layout.TypePull}
+var ofJobs = []string{sidecar.TypeConfig, sidecar.TypeTarget, sidecar.TypePull}
 
 // store writes what the Pod mounts. What is the same already is not written.
 func (r *run) store(ctx context.Context, s *supplies, have stored) error {
-	marks := map[string]string{layout.Job: r.job()}
-	if err := r.put(ctx, have, r.names.config(), layout.TypeConfig, marks, layout.ConfigurationKey, s.configuration); err != nil {
+	marks := map[string]string{sidecar.Job: r.job()}
+	if err := r.put(ctx, have, r.names.config(), sidecar.TypeConfig, marks, sidecar.ConfigurationKey, s.configuration); err != nil {
 		return err
 	}
 	if s.target != nil {
 		of := maps.Clone(marks)
 		if s.ofHost {
-			of[layout.HostCredentials] = "true"
+			of[sidecar.HostCredentials] = "true"
 		}
-		if err := r.put(ctx, have, r.names.target(), layout.TypeTarget, of, layout.TargetKey, s.target); err != nil {
+		if err := r.put(ctx, have, r.names.target(), sidecar.TypeTarget, of, sidecar.TargetKey, s.target); err != nil {
 			return err
 		}
 	}
 	if s.logins != nil {
-		if err := r.put(ctx, have, r.names.pull(), layout.TypePull, marks, corev1.DockerConfigJsonKey, s.logins); err != nil {
+		if err := r.put(ctx, have, r.names.pull(), sidecar.TypePull, marks, corev1.DockerConfigJsonKey, s.logins); err != nil {
 			return err
 		}
 	}
 	return r.storeContent(ctx, s, have)
-}
-
-// withdraw removes what goes with the job, since there is no Pod that mounts it: the next attempt stores it again.
-func (r *run) withdraw(ctx context.Context) error {
-	have, err := storedFor(ctx, &r.deployer.options, r.names)
-	if err != nil {
-		return err
-	}
-	for _, kind := range ofJobs {
-		for _, secret := range have.ofType(kind) {
-			if err := remove(ctx, r.deployer.options.Host.Client, secret); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // contentNames returns the names of the Secrets with the content, in order.
@@ -101,7 +85,7 @@ func (r *run) contentNames(s *supplies, have stored) []string {
 	if s.keepContent {
 		return keptContent(have)
 	}
-	names := make([]string, (len(s.content)+layout.PieceBytes-1)/layout.PieceBytes)
+	names := make([]string, (len(s.content)+sidecar.PieceBytes-1)/sidecar.PieceBytes)
 	for i := range names {
 		names[i] = r.names.content(i)
 	}
@@ -115,13 +99,13 @@ func (r *run) storeContent(ctx context.Context, s *supplies, have stored) error 
 	}
 	names := r.contentNames(s, have)
 	for i, name := range names {
-		piece := s.content[i*layout.PieceBytes : min((i+1)*layout.PieceBytes, len(s.content))]
-		marks := map[string]string{layout.Num: strconv.Itoa(i), layout.Count: strconv.Itoa(len(names)), layout.Size: strconv.Itoa(len(piece))}
-		if err := r.put(ctx, have, name, layout.TypeContent, marks, layout.PieceKey, piece); err != nil {
+		piece := s.content[i*sidecar.PieceBytes : min((i+1)*sidecar.PieceBytes, len(s.content))]
+		marks := map[string]string{sidecar.Num: strconv.Itoa(i), sidecar.Count: strconv.Itoa(len(names)), sidecar.Size: strconv.Itoa(len(piece))}
+		if err := r.put(ctx, have, name, sidecar.TypeContent, marks, sidecar.PieceKey, piece); err != nil {
 			return err
 		}
 	}
-	for _, old := range have.ofType(layout.TypeContent) {
+	for _, old := range have.ofType(sidecar.TypeContent) {
 		if slices.Contains(names, old.Name) {
 			continue
 		}
@@ -134,11 +118,11 @@ func (r *run) storeContent(ctx context.Context, s *supplies, have stored) error 
 
 // keptContent returns the names of the Secrets with the content of an earlier job, none where it is not complete.
 func keptContent(have stored) []string {
-	pieces := have.ofType(layout.TypeContent)
+	pieces := have.ofType(sidecar.TypeContent)
 	names := make([]string, len(pieces))
 	for _, piece := range pieces {
-		num, err := strconv.Atoi(piece.Annotations[layout.Num])
-		if err != nil || num < 0 || num >= len(names) || piece.Annotations[layout.Count] != strconv.Itoa(len(pieces)) {
+		num, err := strconv.Atoi(piece.Annotations[sidecar.Num])
+		if err != nil || num < 0 || num >= len(names) || piece.Annotations[sidecar.Count] != strconv.Itoa(len(pieces)) {
 			return nil
 		}
 		names[num] = piece.Name
@@ -152,7 +136,7 @@ func keptContent(have stored) []string {
 // put makes a Secret hold one value.
 func (r *run) put(ctx context.Context, have stored, name, kind string, marks map[string]string, key string, value []byte) error {
 	sum := sha256.Sum256(value)
-	annotations := map[string]string{layout.Hash: hex.EncodeToString(sum[:])}
+	annotations := map[string]string{sidecar.Hash: hex.EncodeToString(sum[:])}
 	maps.Copy(annotations, marks)
 	secret := &corev1.Secret{
 		ObjectMeta: r.names.meta(r.deployer.options.Namespace, name, kind, annotations),
@@ -166,7 +150,7 @@ func (r *run) put(ctx context.Context, have stored, name, kind string, marks map
 	if known == nil {
 		return r.foreign(host.Create(ctx, secret), "Secret", name)
 	}
-	if known.DeletionTimestamp == nil && equality.Semantic.DeepEqual(known.Annotations, secret.Annotations) && known.Labels[layout.Type] == kind {
+	if known.DeletionTimestamp == nil && equality.Semantic.DeepEqual(known.Annotations, secret.Annotations) && known.Labels[sidecar.Type] == kind {
 		return nil
 	}
 	secret.ResourceVersion, secret.UID = known.ResourceVersion, known.UID
@@ -192,7 +176,7 @@ func (r *run) foreign(err error, kind, name string) error {
 func (r *run) identify(ctx context.Context) error {
 	off := false
 	account := &corev1.ServiceAccount{
-		ObjectMeta: r.names.meta(r.deployer.options.Namespace, r.names.base, layout.TypeIdentity, nil), AutomountServiceAccountToken: &off,
+		ObjectMeta: r.names.meta(r.deployer.options.Namespace, r.names.base, sidecar.TypeIdentity, nil), AutomountServiceAccountToken: &off,
 	}
 	return provide(ctx, r, "ServiceAccount", account, &corev1.ServiceAccount{}, func(have *corev1.ServiceAccount) bool {
 		return have.AutomountServiceAccountToken != nil && !*have.AutomountServiceAccountToken
@@ -203,7 +187,7 @@ func (r *run) identify(ctx context.Context) error {
 // names that its exports and its state may have. Creating by apply is the one kind of creation that names can restrict.
 func (r *run) authorize(ctx context.Context) error {
 	o := &r.deployer.options
-	meta := r.names.meta(o.Namespace, r.names.base, layout.TypeIdentity, nil)
+	meta := r.names.meta(o.Namespace, r.names.base, sidecar.TypeIdentity, nil)
 	secrets := []string{r.names.export()}
 	for _, prefix := range []string{r.names.state(0), r.names.state(1)} {
 		for i := range o.stateLimit() {

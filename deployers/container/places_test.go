@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 )
 
 func TestPlaces(t *testing.T) {
@@ -27,19 +27,18 @@ func TestPlaces(t *testing.T) {
 		// has are the items with a place at the end, woken those that were woken.
 		has, woken string
 	}{
-		"as many as there are":         {[]string{"take n/a", "take n/b"}, "n/a n/b", ""},
-		"one too many":                 {[]string{"take n/a", "take n/b", "take n/c"}, "n/a n/b", ""},
-		"of another namespace":         {[]string{"take n/a", "take n/b", "take m/a"}, "m/a n/a n/b", ""},
-		"again":                        {[]string{"take n/a", "take n/a", "take n/b"}, "n/a n/b", ""},
-		"the next one follows":         {[]string{"take n/a", "take n/b", "take n/c", "take n/d", "leave n/a"}, "n/b n/c", "n/c"},
-		"who asks twice waits once":    {[]string{"take n/a", "take n/b", "take n/c", "take n/c", "leave n/a", "leave n/c"}, "n/b", "n/c"},
-		"who has left is passed over":  {[]string{"take n/a", "take n/b", "take n/c", "take n/d", "leave n/c", "leave n/a"}, "n/b n/d", "n/d"},
-		"who is there is not refused":  {[]string{"take n/a", "take n/b", "hold n/c"}, "n/a n/b n/c", ""},
-		"too many are waited for":      {[]string{"take n/a", "take n/b", "hold n/c", "take n/d", "leave n/a"}, "n/b n/c", ""},
-		"who waited is there":          {[]string{"take n/a", "take n/b", "take n/c", "hold n/c", "leave n/a", "leave n/b"}, "n/c", ""},
-		"who was never there":          {[]string{"leave n/a", "take n/b"}, "n/b", ""},
-		"nobody is there":              {[]string{"take n/a", "leave n/a", "leave n/a"}, "", ""},
-		"of two that wait the earlier": {[]string{"take n/a", "take n/b", "take n/d", "take n/c", "leave n/b"}, "n/a n/d", "n/d"},
+		"as many as there are":        {[]string{"take n/a", "take n/b"}, "n/a n/b", ""},
+		"one too many":                {[]string{"take n/a", "take n/b", "take n/c"}, "n/a n/b", ""},
+		"of another namespace":        {[]string{"take n/a", "take n/b", "take m/a"}, "m/a n/a n/b", ""},
+		"again":                       {[]string{"take n/a", "take n/a", "take n/b"}, "n/a n/b", ""},
+		"the next ones ask again":     {[]string{"take n/a", "take n/b", "take n/c", "take n/d", "take m/a", "leave n/a"}, "m/a n/b", "n/c n/d"},
+		"one that asks again":         {[]string{"take n/a", "take n/b", "take n/c", "leave n/a", "take n/c", "leave n/b"}, "n/c", "n/c"},
+		"who asks twice waits once":   {[]string{"take n/a", "take n/b", "take n/c", "take n/c", "leave n/a", "leave n/c"}, "n/b", "n/c"},
+		"who has left is passed over": {[]string{"take n/a", "take n/b", "take n/c", "take n/d", "leave n/c", "leave n/a"}, "n/b", "n/d n/d"},
+		"who is there is not refused": {[]string{"take n/a", "take n/b", "hold n/c"}, "n/a n/b n/c", ""},
+		"who waited is there":         {[]string{"take n/a", "take n/b", "take n/c", "hold n/c", "leave n/a", "leave n/b"}, "n/c", ""},
+		"who was never there":         {[]string{"leave n/a", "take n/b"}, "n/b", ""},
+		"nobody is there":             {[]string{"take n/a", "leave n/a", "leave n/a"}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlaces(2)
@@ -57,12 +56,11 @@ func TestPlaces(t *testing.T) {
 					p.leave(key)
 				}
 			}
-			for _, of := range p.tenants {
-				for item := range of.taken {
-					has = append(has, item.String())
-				}
+			for item := range p.taken {
+				has = append(has, item.String())
 			}
 			slices.Sort(has)
+			slices.Sort(woken)
 			assert.Equal(t, test.has, strings.Join(has, " "))
 			assert.Equal(t, test.woken, strings.Join(woken, " "))
 		})
@@ -78,7 +76,8 @@ func TestAnItemOfANewerJobIsWokenForIt(t *testing.T) {
 	p.leave(first)
 	assert.Equal(t, "new", woken)
 	p.leave(second)
-	assert.Empty(t, p.tenants, "nothing is kept of a namespace without Pods")
+	assert.Empty(t, p.taken)
+	assert.Empty(t, p.waiting, "nothing is kept of a namespace without Pods")
 }
 
 // fill makes items of a namespace that run until they are interrupted, and waits until as many as may run do.
@@ -147,7 +146,7 @@ func TestPodsOfANamespaceAreLimited(t *testing.T) {
 	last := s.add(s.item("last", script("true")))
 	require.NoError(t, s.p.Client().Get(t.Context(), client.ObjectKeyFromObject(waiting[0]), waiting[0]))
 	base := waiting[0].DeepCopy()
-	waiting[0].Annotations = map[string]string{layout.ForceCleanup: "true"}
+	waiting[0].Annotations = map[string]string{sidecar.ForceCleanup: "true"}
 	require.NoError(t, s.p.Client().Patch(t.Context(), waiting[0], client.MergeFrom(base)))
 	s.remove(waiting[0])
 	s.succeed(last)

@@ -14,7 +14,7 @@ import (
 
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 )
 
 // Users of all containers of a Pod.
@@ -73,7 +73,7 @@ func (b blueprintOfPod) pod() *corev1.Pod {
 	user, group, files := runAsUser, runAsGroup, fsGroup
 	pod := &corev1.Pod{
 		ObjectMeta: r.names.meta(o.Namespace, r.names.base, "pod", map[string]string{
-			layout.Job: r.job(), layout.OperationAnnotation: string(r.operation), layout.Sequence: strconv.FormatInt(b.last.sequence+1, 10),
+			sidecar.Job: r.job(), sidecar.OperationAnnotation: string(r.operation), sidecar.Sequence: strconv.FormatInt(b.last.sequence+1, 10),
 		}),
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: &grace,
@@ -87,10 +87,10 @@ func (b blueprintOfPod) pod() *corev1.Pod {
 			Volumes:        b.volumes(),
 		},
 	}
-	pod.Labels[layout.ItemGeneration] = strconv.FormatInt(r.item.DeployItem.Generation, 10)
-	pod.Finalizers = []string{layout.Finalizer}
+	pod.Labels[sidecar.ItemGeneration] = strconv.FormatInt(r.item.DeployItem.Generation, 10)
+	pod.Finalizers = []string{sidecar.Finalizer}
 	if raw, err := json.Marshal(append([]v1alpha1.SourceStatus{}, b.sources...)); err == nil && !b.keptContent {
-		pod.Annotations[layout.Sources] = string(raw)
+		pod.Annotations[sidecar.Sources] = string(raw)
 	}
 	if b.hasLogins {
 		pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: r.names.pull()}}
@@ -103,20 +103,20 @@ func (b blueprintOfPod) pod() *corev1.Pod {
 }
 
 func (b blueprintOfPod) initContainer() corev1.Container {
-	container := b.sidecar(layout.InitContainer, "container-init", b.run.deployer.options.Init)
+	container := b.sidecar(sidecar.InitContainer, "container-init", b.run.deployer.options.Init)
 	container.Env = append(b.commonEnv(), b.itemEnv()...)
 	container.Env = append(container.Env, b.stateEnv()...)
-	container.Env = append(container.Env, env(layout.ConfigurationPath, layout.Configuration), env(layout.TargetSourcePath, layout.TargetSource),
-		env(layout.SupplyPath, layout.Supply), env(layout.StateSourcePath, layout.StateSource))
-	container.VolumeMounts = append(container.VolumeMounts, mount(internalVolume, layout.Internal))
+	container.Env = append(container.Env, env(sidecar.ConfigurationPath, sidecar.Configuration), env(sidecar.TargetSourcePath, sidecar.TargetSource),
+		env(sidecar.SupplyPath, sidecar.Supply), env(sidecar.StateSourcePath, sidecar.StateSource))
+	container.VolumeMounts = append(container.VolumeMounts, mount(internalVolume, sidecar.Internal))
 	if b.hasTarget {
-		container.VolumeMounts = append(container.VolumeMounts, mount(targetVolume, layout.Targets))
+		container.VolumeMounts = append(container.VolumeMounts, mount(targetVolume, sidecar.Targets))
 	}
 	if len(b.content) > 0 {
-		container.VolumeMounts = append(container.VolumeMounts, mount(supplyVolume, layout.Supply))
+		container.VolumeMounts = append(container.VolumeMounts, mount(supplyVolume, sidecar.Supply))
 	}
 	if len(b.last.secrets) > 0 {
-		container.VolumeMounts = append(container.VolumeMounts, mount(stateVolume, layout.StateSource))
+		container.VolumeMounts = append(container.VolumeMounts, mount(stateVolume, sidecar.StateSource))
 	}
 	return container
 }
@@ -125,8 +125,8 @@ func (b blueprintOfPod) initContainer() corev1.Container {
 func (b blueprintOfPod) mainContainer() corev1.Container {
 	config, fallback := b.run.config, b.run.deployer.options.Main
 	container := corev1.Container{
-		Name: layout.MainContainer, Image: config.Image, Command: config.Command, Args: config.Args,
-		ImagePullPolicy: fallback.ImagePullPolicy, Env: append(b.commonEnv(), env(layout.Operation, string(b.run.operation))),
+		Name: sidecar.MainContainer, Image: config.Image, Command: config.Command, Args: config.Args,
+		ImagePullPolicy: fallback.ImagePullPolicy, Env: append(b.commonEnv(), env(sidecar.Operation, string(b.run.operation))),
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		SecurityContext:          unprivileged(), VolumeMounts: []corev1.VolumeMount{sharedMount()},
 	}
@@ -142,13 +142,13 @@ func (b blueprintOfPod) mainContainer() corev1.Container {
 func (b blueprintOfPod) waitContainer() corev1.Container {
 	r := b.run
 	labels, _ := json.Marshal(r.names.labels()) // a map of texts
-	container := b.sidecar(layout.WaitContainer, "container-wait", r.deployer.options.Wait)
+	container := b.sidecar(sidecar.WaitContainer, "container-wait", r.deployer.options.Wait)
 	container.Env = append(b.commonEnv(), b.itemEnv()...)
 	container.Env = append(container.Env, b.stateEnv()...)
 	container.Env = append(container.Env,
-		field(layout.PodUID, "metadata.uid"),
-		env(layout.ExportSecret, r.names.export()), env(layout.StateSecrets, r.names.state(b.last.sequence+1)),
-		env(layout.StateSequence, strconv.FormatInt(b.last.sequence+1, 10)), env(layout.ObjectLabels, string(labels)))
+		field(sidecar.PodUID, "metadata.uid"),
+		env(sidecar.ExportSecret, r.names.export()), env(sidecar.StateSecrets, r.names.state(b.last.sequence+1)),
+		env(sidecar.StateSequence, strconv.FormatInt(b.last.sequence+1, 10)), env(sidecar.ObjectLabels, string(labels)))
 	container.VolumeMounts = append(container.VolumeMounts, mount(tokenVolume, tokenPath))
 	return container
 }
@@ -182,7 +182,7 @@ func unprivileged() *corev1.SecurityContext {
 }
 
 func sharedMount() corev1.VolumeMount {
-	return corev1.VolumeMount{Name: sharedVolume, MountPath: layout.Shared}
+	return corev1.VolumeMount{Name: sharedVolume, MountPath: sidecar.Shared}
 }
 
 func mount(volume, path string) corev1.VolumeMount {
@@ -197,22 +197,22 @@ func field(name, path string) corev1.EnvVar {
 
 func (b blueprintOfPod) commonEnv() []corev1.EnvVar {
 	return []corev1.EnvVar{
-		env(layout.ImportsPath, layout.Imports), env(layout.ExportsPath, layout.Exports),
-		env(layout.ComponentDescriptorPath, layout.ComponentDescriptor), env(layout.TargetPath, layout.Target),
-		env(layout.ContentPath, layout.Content), env(layout.StatePath, layout.State),
-		field(layout.PodName, "metadata.name"), field(layout.PodNamespace, "metadata.namespace"),
+		env(sidecar.ImportsPath, sidecar.Imports), env(sidecar.ExportsPath, sidecar.Exports),
+		env(sidecar.ComponentDescriptorPath, sidecar.ComponentDescriptor), env(sidecar.TargetPath, sidecar.Target),
+		env(sidecar.ContentPath, sidecar.Content), env(sidecar.StatePath, sidecar.State),
+		field(sidecar.PodName, "metadata.name"), field(sidecar.PodNamespace, "metadata.namespace"),
 	}
 }
 
 func (b blueprintOfPod) itemEnv() []corev1.EnvVar {
 	item := b.run.item.DeployItem
-	return []corev1.EnvVar{env(layout.ItemName, item.Name), env(layout.ItemNamespace, item.Namespace)}
+	return []corev1.EnvVar{env(sidecar.ItemName, item.Name), env(sidecar.ItemNamespace, item.Namespace)}
 }
 
 func (b blueprintOfPod) stateEnv() []corev1.EnvVar {
 	o := &b.run.deployer.options
 	return []corev1.EnvVar{
-		env(layout.StateLimit, strconv.FormatInt(b.statePieces, 10)), env(layout.StateBytes, strconv.FormatInt(o.MaxState*unpackedState, 10)),
+		env(sidecar.StateLimit, strconv.FormatInt(b.statePieces, 10)), env(sidecar.StateBytes, strconv.FormatInt(o.MaxState*unpackedState, 10)),
 	}
 }
 
@@ -220,11 +220,11 @@ func (b blueprintOfPod) volumes() []corev1.Volume {
 	n := b.run.names
 	volumes := []corev1.Volume{
 		{Name: sharedVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: b.run.deployer.options.sharedLimit()}}},
-		projected(internalVolume, secretFile(n.config(), layout.ConfigurationKey, layout.ConfigurationKey)),
+		projected(internalVolume, secretFile(n.config(), sidecar.ConfigurationKey, sidecar.ConfigurationKey)),
 		projected(tokenVolume, token()...),
 	}
 	if b.hasTarget {
-		volumes = append(volumes, projected(targetVolume, secretFile(n.target(), layout.TargetKey, layout.TargetKey)))
+		volumes = append(volumes, projected(targetVolume, secretFile(n.target(), sidecar.TargetKey, sidecar.TargetKey)))
 	}
 	if len(b.content) > 0 {
 		volumes = append(volumes, projected(supplyVolume, pieces(b.content)...))
@@ -250,7 +250,7 @@ func secretFile(secret, key, path string) corev1.VolumeProjection {
 func pieces(secrets []string) []corev1.VolumeProjection {
 	sources := make([]corev1.VolumeProjection, len(secrets))
 	for i, secret := range secrets {
-		sources[i] = secretFile(secret, layout.PieceKey, fmt.Sprintf("%05d", i))
+		sources[i] = secretFile(secret, sidecar.PieceKey, fmt.Sprintf("%05d", i))
 	}
 	return sources
 }

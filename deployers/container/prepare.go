@@ -14,7 +14,6 @@ import (
 
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/content"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -124,7 +123,7 @@ type dockerConfig struct {
 
 // logins joins the logins of all pull secrets for the kubelet. Of several for one host the first by the name of the Secret counts.
 func (r *run) logins(ctx context.Context) ([]byte, error) {
-	secrets, err := content.PullSecrets(ctx, r.deployer.options.Live, r.item, r.config)
+	secrets, err := pullSecrets(ctx, r.deployer.options.Live, r.item, r.config)
 	if err != nil {
 		return nil, err
 	}

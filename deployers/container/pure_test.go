@@ -22,8 +22,7 @@ import (
 
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/content"
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -74,12 +73,12 @@ func TestConfigurationProblems(t *testing.T) {
 		``: "spec.config is missing",
 	} {
 		t.Run(config, func(t *testing.T) {
-			_, err := content.Configuration(itemWith(config))
+			_, err := configurationOf(itemWith(config))
 			assert.ErrorContains(t, err, message)
 			assert.Contains(t, kit.CodesOf(err), v1alpha1.ErrorConfigurationProblem)
 		})
 	}
-	_, err := content.Configuration(itemWith(`{"registryPullSecrets": [{"name": "a", "namespace": "tenant"}, {"name": "b"}], "unknown": 1}`))
+	_, err := configurationOf(itemWith(`{"registryPullSecrets": [{"name": "a", "namespace": "tenant"}, {"name": "b"}], "unknown": 1}`))
 	assert.NoError(t, err)
 }
 
@@ -92,7 +91,7 @@ func FuzzConfiguration(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		config, err := content.Configuration(itemWith(string(raw)))
+		config, err := configurationOf(itemWith(string(raw)))
 		if err != nil {
 			return
 		}
@@ -136,8 +135,8 @@ func TestPodOfAnItem(t *testing.T) {
 	assert.Equal(t, int64(300), *pod.Spec.TerminationGracePeriodSeconds)
 	assert.Equal(t, int64(3660), *pod.Spec.ActiveDeadlineSeconds)
 	assert.Equal(t, []int64{1000, 3000, 2000}, []int64{*pod.Spec.SecurityContext.RunAsUser, *pod.Spec.SecurityContext.RunAsGroup, *pod.Spec.SecurityContext.FSGroup})
-	assert.Equal(t, []string{layout.Finalizer}, pod.Finalizers)
-	assert.Equal(t, "3", pod.Labels[layout.ItemGeneration])
+	assert.Equal(t, []string{sidecar.Finalizer}, pod.Finalizers)
+	assert.Equal(t, "3", pod.Labels[sidecar.ItemGeneration])
 	main := pod.Spec.Containers[0]
 	assert.Equal(t, "user:1", main.Image)
 	assert.Equal(t, []string{"run"}, main.Command)
@@ -199,7 +198,7 @@ func TestThePodIsMadeAsTheOptionsSay(t *testing.T) {
 	prepares, stores := pod.Spec.InitContainers[0], pod.Spec.Containers[1]
 	assert.Equal(t, []string{"own:2", "Never"}, []string{prepares.Image, string(prepares.ImagePullPolicy)})
 	assert.Equal(t, []string{"own:3", "Always"}, []string{stores.Image, string(stores.ImagePullPolicy)})
-	assert.Contains(t, stores.Env, corev1.EnvVar{Name: layout.StateBytes, Value: strconv.Itoa(7 * unpackedState)})
+	assert.Contains(t, stores.Env, corev1.EnvVar{Name: sidecar.StateBytes, Value: strconv.Itoa(7 * unpackedState)})
 	shared := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == sharedVolume })
 	assert.Equal(t, int64(5), pod.Spec.Volumes[shared].EmptyDir.SizeLimit.Value())
 }
@@ -272,16 +271,16 @@ func piecesOf(run string, sequence, count int, nums ...int) stored {
 	for _, num := range nums {
 		name := fmt.Sprintf("%s-%d", run, num)
 		found[name] = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name,
-			Labels: map[string]string{layout.Type: layout.TypeState},
-			Annotations: map[string]string{layout.UUID: run, layout.Num: strconv.Itoa(num), layout.Count: strconv.Itoa(count),
-				layout.Sequence: strconv.Itoa(sequence)},
+			Labels: map[string]string{sidecar.Type: sidecar.TypeState},
+			Annotations: map[string]string{sidecar.UUID: run, sidecar.Num: strconv.Itoa(num), sidecar.Count: strconv.Itoa(count),
+				sidecar.Sequence: strconv.Itoa(sequence)},
 		}}
 	}
 	return found
 }
 
 func TestCompleteStates(t *testing.T) {
-	all := func(s stored) []*metav1.PartialObjectMetadata { return s.ofType(layout.TypeState) }
+	all := func(s stored) []*metav1.PartialObjectMetadata { return s.ofType(sidecar.TypeState) }
 	assert.Equal(t, state{sequence: 7, secrets: []string{"run-0", "run-1"}}, complete(all(piecesOf("run", 7, 2, 0, 1))))
 	for name, pieces := range map[string]stored{
 		"first missing": piecesOf("run", 7, 2, 1), "last missing": piecesOf("run", 7, 3, 0, 1), "too many": piecesOf("run", 7, 1, 0, 1),
@@ -348,18 +347,17 @@ func TestWhetherExportsMayCarryACredential(t *testing.T) {
 		kubeconfig string
 		want       bool
 	}{
-		"nothing of it":         {"https://here.example.com", plain, false},
-		"a part of a text":      {"it is 0123456789abcdef then", plain, true},
-		"a document in a text":  {`{"deep": ["0123456789abcdef"]}`, plain, true},
-		"of a target not known": {"https://here.example.com", folded, true},
-		"a document not known":  {folded, plain, true},
+		"nothing of it":        {"https://here.example.com", plain, false},
+		"a part of a text":     {"it is 0123456789abcdef then", plain, true},
+		"a document in a text": {`{"deep": ["0123456789abcdef"]}`, plain, true},
+		"a document not known": {folded, plain, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			content, err := json.Marshal(map[string]string{"kubeconfig": tc.kubeconfig})
 			require.NoError(t, err)
 			document, err := json.Marshal(resolvedTarget{Content: string(content)})
 			require.NoError(t, err)
-			assert.Equal(t, tc.want, mayCarry(map[string]any{"word": tc.export}, document))
+			assert.Equal(t, tc.want, carries(unfolded(map[string]any{"word": tc.export}, maxFolds), inTarget(document)))
 		})
 	}
 }

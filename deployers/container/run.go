@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,7 +18,7 @@ import (
 
 	api "github.com/flux-landscaper/flux-landscaper/api/deployers/container"
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
@@ -33,8 +31,6 @@ type run struct {
 	config    *containerv1alpha1.ProviderConfiguration
 	recorded  *containerv1alpha1.ProviderStatus
 	names     names
-	// hasStored says that this call may have stored what the Pod mounts.
-	hasStored bool
 }
 
 // job is the ID of the job.
@@ -90,7 +86,7 @@ func (r *run) pod(ctx context.Context) (*corev1.Pod, error) {
 
 // isOurs reports whether a Pod of the item belongs to this job.
 func (r *run) isOurs(pod *corev1.Pod) bool {
-	return pod.Annotations[layout.Job] == r.job() && pod.Annotations[layout.OperationAnnotation] == string(r.operation)
+	return pod.Annotations[sidecar.Job] == r.job() && pod.Annotations[sidecar.OperationAnnotation] == string(r.operation)
 }
 
 // start creates the Pod, as soon as there is a place for it.
@@ -104,13 +100,9 @@ func (r *run) start(ctx context.Context) (contract.Outcome, error) {
 			r.names.item.Namespace, r.deployer.options.MaxPods)}, nil
 	}
 	outcome, err := r.create(ctx)
-	switch {
-	case err == nil && len(outcome.Watch) > 0 && outcome.Watch[0].Kind == "Pod":
-		return outcome, nil
-	case r.hasStored && (mayHaveWorked(err) || r.withdraw(ctx) != nil):
-		return outcome, err // what is stored for one job at a time is bounded by the places
+	if err != nil || len(outcome.Watch) == 0 || outcome.Watch[0].Kind != "Pod" {
+		known.places.leave(r.names.item) // it waits for something else
 	}
-	known.places.leave(r.names.item) // it waits for something else
 	return outcome, err
 }
 
@@ -142,10 +134,6 @@ func (r *run) create(ctx context.Context) (contract.Outcome, error) {
 		run: r, hasTarget: supplied.target != nil, hasLogins: supplied.logins != nil, content: r.contentNames(supplied, have),
 		keptContent: supplied.keepContent, sources: supplied.sources, last: last, statePieces: pieces, now: time.Now(),
 	}.pod()
-	if err := r.tryOut(ctx, pod); err != nil {
-		return contract.Outcome{}, err
-	}
-	r.hasStored = true
 	if err := r.store(ctx, supplied, have); err != nil {
 		return contract.Outcome{}, err
 	}
@@ -159,17 +147,6 @@ func (r *run) create(ctx context.Context) (contract.Outcome, error) {
 	return r.waiting(fmt.Sprintf("waiting for Pod %s/%s to start", pod.Namespace, pod.Name)), nil
 }
 
-// tryOut asks the host cluster whether it takes a Pod, before anything is stored for it: a Pod that policies or a quota refuse is tried again and again, and
-// what all such items of a namespace have together could fill the database of that cluster. A webhook that cannot be asked so is asked by the creation.
-func (r *run) tryOut(ctx context.Context, pod *corev1.Pod) error {
-	err := r.deployer.options.Host.Client.Create(ctx, pod.DeepCopy(), client.DryRunAll)
-	isUnable := apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run")
-	if err == nil || apierrors.IsAlreadyExists(err) || isUnable || mayHaveWorked(err) {
-		return nil
-	}
-	return refusalOf(pod, err)
-}
-
 // refusalOf says why the host cluster has not created a Pod.
 func refusalOf(pod *corev1.Pod, err error) error {
 	switch {
@@ -179,16 +156,6 @@ func refusalOf(pod *corev1.Pod, err error) error {
 		return kit.Again(operationReconcile, "PodForbidden", "the host cluster refuses the Pod: %w", err)
 	}
 	return fmt.Errorf("create %s: %w", describeHost(pod.Namespace, "Pod", pod.Name), err)
-}
-
-// mayHaveWorked reports whether what the host cluster was asked for may have happened in spite of an error: it did not refuse the request, or the answer was lost.
-func mayHaveWorked(err error) bool {
-	var answer apierrors.APIStatus
-	if !errors.As(err, &answer) {
-		return true
-	}
-	code := answer.Status().Code
-	return code < http.StatusBadRequest || code >= http.StatusInternalServerError || code == http.StatusRequestTimeout
 }
 
 // waiting waits for the next change of the Pod.
@@ -240,7 +207,7 @@ func endPod(ctx context.Context, host client.Client, pod *corev1.Pod) error {
 			return fmt.Errorf("end %s: %w", describeHost(pod.Namespace, "Pod", pod.Name), err)
 		}
 	}
-	if !controllerutil.ContainsFinalizer(pod, layout.Finalizer) {
+	if !controllerutil.ContainsFinalizer(pod, sidecar.Finalizer) {
 		return nil
 	}
 	uid := pod.UID
@@ -249,7 +216,7 @@ func endPod(ctx context.Context, host client.Client, pod *corev1.Pod) error {
 			return client.IgnoreNotFound(err)
 		}
 		base := pod.DeepCopy()
-		if !controllerutil.RemoveFinalizer(pod, layout.Finalizer) {
+		if !controllerutil.RemoveFinalizer(pod, sidecar.Finalizer) {
 			return nil
 		}
 		return client.IgnoreNotFound(host.Patch(ctx, pod, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})))

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 )
 
 // state is what a run of the item saved.
@@ -24,8 +24,8 @@ type state struct {
 // settle returns the newest state that is complete, and deletes all others. It must not be called while a Pod of the item may write one.
 func settle(ctx context.Context, host client.Client, have stored) (state, error) {
 	sets := map[string][]*metav1.PartialObjectMetadata{}
-	for _, piece := range have.ofType(layout.TypeState) {
-		run := piece.Annotations[layout.UUID]
+	for _, piece := range have.ofType(sidecar.TypeState) {
+		run := piece.Annotations[sidecar.UUID]
 		sets[run] = append(sets[run], piece)
 	}
 	var newest state
@@ -52,11 +52,11 @@ func settle(ctx context.Context, host client.Client, have stored) (state, error)
 func complete(pieces []*metav1.PartialObjectMetadata) state {
 	found := state{secrets: make([]string, len(pieces))}
 	for _, piece := range pieces {
-		num, err := strconv.Atoi(piece.Annotations[layout.Num])
-		sequence, sequenceErr := strconv.ParseInt(piece.Annotations[layout.Sequence], 10, 64)
+		num, err := strconv.Atoi(piece.Annotations[sidecar.Num])
+		sequence, sequenceErr := strconv.ParseInt(piece.Annotations[sidecar.Sequence], 10, 64)
 		switch {
 		case err != nil, sequenceErr != nil, num < 0, num >= len(pieces), found.secrets[num] != "", sequence < 1,
-			found.sequence != 0 && found.sequence != sequence, piece.Annotations[layout.Count] != strconv.Itoa(len(pieces)):
+			found.sequence != 0 && found.sequence != sequence, piece.Annotations[sidecar.Count] != strconv.Itoa(len(pieces)):
 			return state{}
 		}
 		found.secrets[num], found.sequence = piece.Name, sequence

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 )
 
 func TestStateOfSeveralPieces(t *testing.T) {
@@ -23,9 +23,9 @@ func TestStateOfSeveralPieces(t *testing.T) {
 	s.awaitLeft(func(left map[string][]string) bool { return len(left["Secret"]) == 3 })
 	secret := &corev1.Secret{}
 	require.NoError(t, s.p.Client().Get(t.Context(), keyIn(s.host, s.left()["Secret"][1]), secret))
-	assert.Equal(t, "state", secret.Labels[layout.Type])
-	assert.Equal(t, "1", secret.Annotations[layout.Num])
-	assert.NotEmpty(t, secret.Annotations[layout.UUID])
+	assert.Equal(t, "state", secret.Labels[sidecar.Type])
+	assert.Equal(t, "1", secret.Annotations[sidecar.Num])
+	assert.NotEmpty(t, secret.Annotations[sidecar.UUID])
 
 	s.configure(item, script(`echo "sum: $(cksum < $STATE_PATH/large | tr ' ' _)" > "$EXPORTS_PATH"; rm "$STATE_PATH/large"`))
 	s.succeed(item)
@@ -43,9 +43,9 @@ func TestIncompleteStateDoesNotCount(t *testing.T) {
 	item := s.create(script(`echo good > "$STATE_PATH/good"`))
 	s.succeed(item)
 	n := namesOf(keyOf(item), s.options.Identity)
-	piece := &corev1.Secret{ObjectMeta: n.meta(s.host, n.state(2)+"0", layout.TypeState, map[string]string{
-		layout.UUID: "a run that died", layout.Num: "0", layout.Count: "2", layout.Sequence: "2",
-	}), Data: map[string][]byte{layout.PieceKey: []byte("half")}}
+	piece := &corev1.Secret{ObjectMeta: n.meta(s.host, n.state(2)+"0", sidecar.TypeState, map[string]string{
+		sidecar.UUID: "a run that died", sidecar.Num: "0", sidecar.Count: "2", sidecar.Sequence: "2",
+	}), Data: map[string][]byte{sidecar.PieceKey: []byte("half")}}
 	require.NoError(t, s.p.Client().Create(t.Context(), piece))
 
 	s.configure(item, script(`echo "good: $(cat $STATE_PATH/good)" > "$EXPORTS_PATH"`))

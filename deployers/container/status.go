@@ -14,7 +14,7 @@ import (
 	api "github.com/flux-landscaper/flux-landscaper/api/deployers/container"
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -42,9 +42,9 @@ func status(item *v1alpha1.DeployItem) (*containerv1alpha1.ProviderStatus, error
 func statusOf(pod *corev1.Pod, operation containerv1alpha1.OperationType, before *containerv1alpha1.ProviderStatus) *containerv1alpha1.ProviderStatus {
 	found := &containerv1alpha1.ProviderStatus{LastOperation: operation, PodStatus: &containerv1alpha1.PodStatus{
 		PodName: pod.Name, LastRun: pod.CreationTimestamp.DeepCopy(),
-		ContainerStatus:     containerStatus(pod.Status.ContainerStatuses, layout.MainContainer),
-		InitContainerStatus: containerStatus(pod.Status.InitContainerStatuses, layout.InitContainer),
-		WaitContainerStatus: containerStatus(pod.Status.ContainerStatuses, layout.WaitContainer),
+		ContainerStatus:     containerStatus(pod.Status.ContainerStatuses, sidecar.MainContainer),
+		InitContainerStatus: containerStatus(pod.Status.InitContainerStatuses, sidecar.InitContainer),
+		WaitContainerStatus: containerStatus(pod.Status.ContainerStatuses, sidecar.WaitContainer),
 	}}
 	if before.PodStatus != nil {
 		found.PodStatus.LastSuccessfulJobID = before.PodStatus.LastSuccessfulJobID
@@ -77,7 +77,7 @@ func containerStatus(statuses []corev1.ContainerStatus, name string) containerv1
 // sourcesOf returns the Flux sources that a Pod was made from: an empty list where there were none, nil where it does not say.
 func sourcesOf(pod *corev1.Pod) []v1alpha1.SourceStatus {
 	var found []v1alpha1.SourceStatus
-	if json.Unmarshal([]byte(pod.Annotations[layout.Sources]), &found) != nil {
+	if json.Unmarshal([]byte(pod.Annotations[sidecar.Sources]), &found) != nil {
 		return nil
 	}
 	return found
@@ -86,8 +86,8 @@ func sourcesOf(pod *corev1.Pod) []v1alpha1.SourceStatus {
 // conditionsOf says how far init and wait are.
 func conditionsOf(pod *corev1.Pod) []metav1.Condition {
 	return []metav1.Condition{
-		conditionOf(InitContainerCondition, containerStatus(pod.Status.InitContainerStatuses, layout.InitContainer)),
-		conditionOf(WaitContainerCondition, containerStatus(pod.Status.ContainerStatuses, layout.WaitContainer)),
+		conditionOf(InitContainerCondition, containerStatus(pod.Status.InitContainerStatuses, sidecar.InitContainer)),
+		conditionOf(WaitContainerCondition, containerStatus(pod.Status.ContainerStatuses, sidecar.WaitContainer)),
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -21,7 +21,7 @@ import (
 func (r *run) stored(ctx context.Context) (stored, int64, error) {
 	o := &r.deployer.options
 	selector := selectorOf(o.Identity)
-	selector[layout.ItemNamespaceLabel] = labelValue(r.names.item.Namespace)
+	selector[sidecar.ItemNamespaceLabel] = labelValue(r.names.item.Namespace)
 	secrets, err := list(ctx, o, corev1.SchemeGroupVersion.WithKind("Secret"), selector)
 	if err != nil {
 		return nil, 0, err
@@ -44,16 +44,16 @@ func (r *run) stored(ctx context.Context) (stored, int64, error) {
 // sizeOf returns how many bytes a Secret holds that stays when its job is over. One that says nothing is of a release that did not count; its next
 // state says how large it is.
 func sizeOf(secret *metav1.PartialObjectMetadata) int64 {
-	if !slices.Contains([]string{layout.TypeState, layout.TypeContent}, secret.Labels[layout.Type]) {
+	if !slices.Contains([]string{sidecar.TypeState, sidecar.TypeContent}, secret.Labels[sidecar.Type]) {
 		return 0
 	}
-	says, found := secret.Annotations[layout.Size]
+	says, found := secret.Annotations[sidecar.Size]
 	if !found {
 		return 0
 	}
 	size, err := strconv.ParseInt(says, 10, 64)
-	if err != nil || size < 0 || size > layout.PieceBytes {
-		return layout.PieceBytes
+	if err != nil || size < 0 || size > sidecar.PieceBytes {
+		return sidecar.PieceBytes
 	}
 	return size
 }
@@ -69,6 +69,6 @@ func (r *run) share(content, others int64, last state) (int64, error) {
 			r.names.item.Namespace, o.MaxStored-left, o.MaxStored)
 	}
 	running := int64(max(r.deployer.cleanup.places.count(r.names.item.Namespace), 1))
-	pieces := (left/running + layout.PieceBytes - 1) / layout.PieceBytes
+	pieces := (left/running + sidecar.PieceBytes - 1) / sidecar.PieceBytes
 	return min(max(pieces, int64(len(last.secrets)), 1), o.stateLimit()), nil
 }

@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 )
 
 func TestSharesOfTheStorage(t *testing.T) {
-	const mib = layout.PieceBytes
+	const mib = sidecar.PieceBytes
 	for name, test := range map[string]struct {
 		operation       containerv1alpha1.OperationType
 		content, others int64
@@ -61,18 +61,18 @@ func TestSizesOfSecrets(t *testing.T) {
 		silent     bool
 		size       int64
 	}{
-		"piece of a state":           {kind: layout.TypeState, says: "17", size: 17},
-		"piece of content":           {kind: layout.TypeContent, says: "0"},
-		"of a release before":        {kind: layout.TypeState, silent: true},
-		"says no number":             {kind: layout.TypeState, size: layout.PieceBytes},
-		"says too little":            {kind: layout.TypeState, says: "-1", size: layout.PieceBytes},
-		"says too much":              {kind: layout.TypeState, says: "99999999", size: layout.PieceBytes},
-		"goes with the job":          {kind: layout.TypeConfig, says: "17"},
+		"piece of a state":           {kind: sidecar.TypeState, says: "17", size: 17},
+		"piece of content":           {kind: sidecar.TypeContent, says: "0"},
+		"of a release before":        {kind: sidecar.TypeState, silent: true},
+		"says no number":             {kind: sidecar.TypeState, size: sidecar.PieceBytes},
+		"says too little":            {kind: sidecar.TypeState, says: "-1", size: sidecar.PieceBytes},
+		"says too much":              {kind: sidecar.TypeState, says: "99999999", size: sidecar.PieceBytes},
+		"goes with the job":          {kind: sidecar.TypeConfig, says: "17"},
 		"goes with the job, unnamed": {says: "17"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			secret := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-				Labels: map[string]string{layout.Type: test.kind}, Annotations: map[string]string{layout.Size: test.says},
+				Labels: map[string]string{sidecar.Type: test.kind}, Annotations: map[string]string{sidecar.Size: test.says},
 			}}
 			if test.silent {
 				secret.Annotations = nil

@@ -11,7 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 )
 
 // verdict is what a Pod means for its job.
@@ -57,7 +57,7 @@ func judge(pod *corev1.Pod) verdict {
 
 // ended explains why a Pod failed: by the first container that did, else in the words of the kubelet about the Pod.
 func ended(pod *corev1.Pod, at string, statuses []corev1.ContainerStatus) verdict {
-	for _, name := range []string{layout.InitContainer, layout.MainContainer, layout.WaitContainer} {
+	for _, name := range []string{sidecar.InitContainer, sidecar.MainContainer, sidecar.WaitContainer} {
 		index := slices.IndexFunc(statuses, func(s corev1.ContainerStatus) bool { return s.Name == name })
 		if index < 0 || statuses[index].State.Terminated == nil || statuses[index].State.Terminated.ExitCode == 0 {
 			continue
@@ -79,9 +79,9 @@ func ended(pod *corev1.Pod, at string, statuses []corev1.ContainerStatus) verdic
 func progress(at string, statuses []corev1.ContainerStatus) string {
 	for i := len(statuses) - 1; i >= 0; i-- {
 		switch status := &statuses[i]; {
-		case status.Name == layout.MainContainer && status.State.Terminated != nil:
+		case status.Name == sidecar.MainContainer && status.State.Terminated != nil:
 			return at + " stores state and exports"
-		case status.Name == layout.MainContainer && status.State.Running != nil:
+		case status.Name == sidecar.MainContainer && status.State.Running != nil:
 			return at + " is running"
 		}
 	}

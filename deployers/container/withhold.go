@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,7 +18,7 @@ import (
 	api "github.com/flux-landscaper/flux-landscaper/api/deployers/container"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 )
 
 // withheld returns a Pod as its status may be shown to others: a program that fails may print what it was given, and a registry may answer with the
@@ -28,15 +27,15 @@ func (r *run) withheld(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error
 	if !hasWords(pod) {
 		return pod, nil
 	}
-	logins, _, err := r.given(ctx, r.names.pull(), corev1.DockerConfigJsonKey, inLogins)
+	logins, err := r.given(ctx, r.names.pull(), corev1.DockerConfigJsonKey, inLogins)
 	if err != nil {
 		return nil, err
 	}
-	imports, allImports, err := r.given(ctx, r.names.config(), layout.ConfigurationKey, inImports)
+	imports, err := r.given(ctx, r.names.config(), sidecar.ConfigurationKey, inImports)
 	if err != nil {
 		return nil, err
 	}
-	content, allContent, err := r.given(ctx, r.names.target(), layout.TargetKey, inTarget)
+	content, err := r.given(ctx, r.names.target(), sidecar.TargetKey, inTarget)
 	if err != nil {
 		return nil, err
 	}
@@ -48,12 +47,8 @@ func (r *run) withheld(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error
 			if waits := statuses[i].State.Waiting; waits != nil {
 				waits.Message = templating.Masked(waits.Message, toNode)
 			}
-			switch ended := statuses[i].State.Terminated; {
-			case ended == nil || ended.Message == "":
-			case allImports && allContent:
+			if ended := statuses[i].State.Terminated; ended != nil {
 				ended.Message = templating.Masked(wholeLines(ended.Message), toProgram)
-			default:
-				ended.Message = notSearched
 			}
 		}
 	}
@@ -66,9 +61,6 @@ const (
 	cutLength = 2000
 	// lineTooLong is what is shown of a log whose last line may begin in the middle of a secret.
 	lineTooLong = "(the last line of the log is too long to be shown)"
-	// notSearched is shown where the secrets in a log cannot be found.
-	notSearched = "(the log is not shown: the imports or the target have more than 100000 texts, or a document with aliases that stand for more than the " +
-		"document itself, so that secrets there are not known; give it fewer texts, and write aliases out)"
 )
 
 // wholeLines returns the lines of a message that certainly are whole. One that begins in the middle of a secret would show the rest of it, because
@@ -91,14 +83,13 @@ func hasWords(pod *corev1.Pod) bool {
 		})
 }
 
-// given returns what the Pod got in a Secret, nil where there is none, and whether that is all.
-func (r *run) given(ctx context.Context, name, key string, in func([]byte) (any, bool)) (found any, isAll bool, err error) {
+// given returns what the Pod got in a Secret, nil where there is none.
+func (r *run) given(ctx context.Context, name, key string, in func([]byte) any) (any, error) {
 	secret, err := r.secret(ctx, name)
 	if err != nil || secret == nil {
-		return nil, err == nil, err
+		return nil, err
 	}
-	found, isAll = in(secret.Data[key])
-	return found, isAll, nil
+	return in(secret.Data[key]), nil
 }
 
 // secret returns a Secret of the item on the host cluster; nil where there is none.
@@ -115,26 +106,26 @@ func (r *run) secret(ctx context.Context, name string) (*corev1.Secret, error) {
 	return secret, nil
 }
 
-// inImports returns the values of the imports in a configuration, and whether these are all.
-func inImports(raw []byte) (any, bool) {
+// inImports returns the values of the imports in a configuration.
+func inImports(raw []byte) any {
 	config, err := api.DecodeConfiguration(raw)
 	if err != nil || config.ImportValues == nil {
-		return nil, true
+		return nil
 	}
 	var values any
 	_ = json.Unmarshal(config.ImportValues.RawMessage, &values) // it was read before
-	return unfolded(values)
+	return unfolded(values, maxFolds)
 }
 
-// inTarget returns what the content of a target holds, and whether that is all.
-func inTarget(raw []byte) (any, bool) {
+// inTarget returns what the content of a target holds.
+func inTarget(raw []byte) any {
 	var document resolvedTarget
 	_ = json.Unmarshal(raw, &document) // this deployer wrote it
-	return unfolded(document.Content)
+	return unfolded(document.Content, maxFolds)
 }
 
-// inLogins returns the confidential parts of a Docker configuration, always all.
-func inLogins(raw []byte) (any, bool) {
+// inLogins returns the confidential parts of a Docker configuration.
+func inLogins(raw []byte) any {
 	var config struct {
 		Auths map[string]map[string]any `json:"auths"`
 	}
@@ -153,91 +144,60 @@ func inLogins(raw []byte) (any, bool) {
 			}
 		}
 	}
-	return found, true
+	return found
 }
 
-const (
-	// maxFolds is how many documents are looked for in each other: JSON with a kubeconfig with keys in base64 are three.
-	maxFolds = 4
-	// maxUnfolded is how many texts are looked into.
-	maxUnfolded = 100_000
-)
+// maxFolds is how many documents are looked for in each other: JSON with a kubeconfig with keys in base64 are three.
+const maxFolds = 4
 
-// unfolding looks for documents in texts.
-type unfolding struct {
-	// left is how many more texts are looked into.
-	left int
-	// refused says that a document was too large to be looked into, or that there were too many.
-	refused bool
-}
-
-// unfolded returns a value with what its texts hold as documents or in base64, and whether every such document was looked into. Of kubeconfigs it
-// returns the credentials alone.
-func unfolded(value any) (any, bool) {
-	u := &unfolding{left: maxUnfolded}
-	found := u.value(value, maxFolds)
-	return found, !u.refused
-}
-
-func (u *unfolding) value(value any, folds int) any {
+// unfolded returns a value with what its texts hold as documents or in base64. Of kubeconfigs it returns the credentials alone.
+func unfolded(value any, folds int) any {
+	var found []any
 	switch typed := value.(type) {
 	case string:
-		return u.text(typed, folds)
+		return textUnfolded(typed, folds)
 	case []any:
-		found := make([]any, 0, len(typed))
 		for _, entry := range typed {
-			found = append(found, u.value(entry, folds))
+			found = append(found, unfolded(entry, folds))
 		}
 		return found
 	case map[string]any:
-		if users, isKubeconfig := typed["users"].([]any); isKubeconfig && typed["clusters"] != nil {
-			return u.credentials(users, folds)
+		users, isKubeconfig := typed["users"].([]any)
+		if !isKubeconfig || typed["clusters"] == nil {
+			for _, entry := range typed {
+				found = append(found, unfolded(entry, folds))
+			}
+			return found
 		}
-		found := make([]any, 0, len(typed))
-		for _, entry := range typed {
-			found = append(found, u.value(entry, folds))
+		for _, user := range users {
+			if named, isMap := user.(map[string]any); isMap {
+				found = append(found, unfolded(named["user"], folds))
+			}
 		}
 		return found
 	}
 	return value
 }
 
-func (u *unfolding) text(text string, folds int) any {
-	if u.left--; u.left < 0 {
-		u.refused = true
-		return text
-	}
+func textUnfolded(text string, folds int) any {
 	if folds == 0 {
 		return text
 	}
 	var inner any
 	// Many texts of a few bytes could each stand for as much as one document may: none may stand for much more than it has bytes.
-	err := foreign.Limit(8*len(text)).Unmarshal([]byte(text), &inner)
-	u.refused = u.refused || errors.Is(err, foreign.ErrTooMuch)
-	if err == nil {
+	if foreign.Limit(8*len(text)).Unmarshal([]byte(text), &inner) == nil {
 		switch inner.(type) {
 		case []any, map[string]any:
 			if strings.Contains(strings.TrimSpace(text), "\n") {
-				return u.value(inner, folds-1)
+				return unfolded(inner, folds-1)
 			}
-			return []any{text, u.value(inner, folds-1)} // a password may look like a document of one line
+			return []any{text, unfolded(inner, folds-1)} // a password may look like a document of one line
 		}
 	}
 	if plain, isText := decoded(text); isText {
-		return []any{text, u.value(plain, folds-1)}
+		return []any{text, unfolded(plain, folds-1)}
 	}
 	return text
-}
-
-// credentials returns what the users of a kubeconfig have beside their names.
-func (u *unfolding) credentials(users []any, folds int) any {
-	var found []any
-	for _, user := range users {
-		if named, isMap := user.(map[string]any); isMap {
-			found = append(found, u.value(named["user"], folds))
-		}
-	}
-	return found
 }
 
 // decoded returns the text that another one holds in base64.

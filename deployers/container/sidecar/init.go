@@ -1,6 +1,10 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package sidecar is what runs in a Pod of the container deployer beside the user's program: Init prepares its files, Wait stores what
+// it leaves. Both find everything by environment variables, see layout.go, which names all that the deployer and these
+// containers agree on; archive.go turns directories into archives and back. The user's program may have written anything to the
+// volume that they share, so Wait never follows a link out of it. It promises nothing to others.
 package sidecar
 
 import (
@@ -11,11 +15,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	container "github.com/flux-landscaper/flux-landscaper/api/deployers/container"
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/archive"
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
 )
 
 const (
@@ -40,7 +43,7 @@ func Init(env Environment) error {
 
 func makeDirectories(env Environment) error {
 	for name, isFile := range map[string]bool{
-		layout.ImportsPath: true, layout.ExportsPath: true, layout.TargetPath: true, layout.ContentPath: false, layout.StatePath: false,
+		ImportsPath: true, ExportsPath: true, TargetPath: true, ContentPath: false, StatePath: false,
 	} {
 		path, err := env.need(name)
 		if err != nil {
@@ -49,7 +52,7 @@ func makeDirectories(env Environment) error {
 		if isFile {
 			path = filepath.Dir(path)
 		}
-		if err := os.MkdirAll(path, archive.DirectoryMode); err != nil { // #nosec G301 -- containers of another user read it
+		if err := os.MkdirAll(path, DirectoryMode); err != nil { // #nosec G301 -- containers of another user read it
 			return fmt.Errorf("make the directory of %s: %w", name, err)
 		}
 	}
@@ -58,7 +61,7 @@ func makeDirectories(env Environment) error {
 
 // writeImports writes importValues of the provider configuration; without any it writes an empty object.
 func writeImports(env Environment) error {
-	source, err := env.need(layout.ConfigurationPath)
+	source, err := env.need(ConfigurationPath)
 	if err != nil {
 		return err
 	}
@@ -74,45 +77,45 @@ func writeImports(env Environment) error {
 	if values := config.ImportValues; values != nil && len(values.RawMessage) > 0 && string(values.RawMessage) != "null" {
 		imports = values.RawMessage
 	}
-	return writeDocument(env(layout.ImportsPath), imports)
+	return writeDocument(env(ImportsPath), imports)
 }
 
 // writeTarget copies the target; without one the file holds null.
 func writeTarget(env Environment) error {
-	raw, err := readDocument(env(layout.TargetSourcePath))
+	raw, err := readDocument(env(TargetSourcePath))
 	if errors.Is(err, fs.ErrNotExist) {
 		raw, err = []byte("null"), nil
 	}
 	if err != nil {
 		return fmt.Errorf("read the target: %w", err)
 	}
-	return writeDocument(env(layout.TargetPath), raw)
+	return writeDocument(env(TargetPath), raw)
 }
 
 // unpackSupply writes component descriptors and content, if there are any.
 func unpackSupply(env Environment) error {
-	content, err := env.need(layout.ContentPath)
+	content, err := env.need(ContentPath)
 	if err != nil {
 		return err
 	}
-	return unpack("component descriptor and content", env(layout.SupplyPath), filepath.Dir(content), limitsOf(maxSupply, maxUnpacked))
+	return unpack("component descriptor and content", env(SupplyPath), filepath.Dir(content), limitsOf(maxSupply, maxUnpacked))
 }
 
 // restoreState writes the state that the last run saved, if there is one.
 func restoreState(env Environment) error {
-	pieces, err := env.number(layout.StateLimit)
+	pieces, err := env.number(StateLimit)
 	if err != nil {
 		return err
 	}
-	bytes, err := env.number(layout.StateBytes)
+	bytes, err := env.number(StateBytes)
 	if err != nil {
 		return err
 	}
-	return unpack("state", env(layout.StateSourcePath), env(layout.StatePath), limitsOf(pieces*layout.PieceBytes, bytes))
+	return unpack("state", env(StateSourcePath), env(StatePath), limitsOf(pieces*PieceBytes, bytes))
 }
 
 // unpack extracts the archive whose pieces lie in a directory; without pieces there is nothing to do.
-func unpack(what, source, into string, limits archive.Limits) error {
+func unpack(what, source, into string, limits Limits) error {
 	pieces, err := openPieces(source)
 	if err != nil || len(pieces) == 0 {
 		return err
@@ -127,7 +130,7 @@ func unpack(what, source, into string, limits archive.Limits) error {
 		return fmt.Errorf("unpack %s: %w", what, err)
 	}
 	defer root.Close()
-	if err := archive.Unpack(io.MultiReader(readers...), root, limits); err != nil {
+	if err := Unpack(io.MultiReader(readers...), root, limits); err != nil {
 		return fmt.Errorf("unpack %s: %w", what, err)
 	}
 	return nil
@@ -179,8 +182,43 @@ func writeDocument(path string, content []byte) error {
 		return err
 	}
 	defer root.Close()
-	if err := root.WriteFile(name, content, archive.FileMode); err != nil {
+	if err := root.WriteFile(name, content, FileMode); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
+}
+
+// Environment returns the value of an environment variable, as os.Getenv does.
+type Environment func(name string) string
+
+// need returns the value of a variable that has to be set.
+func (e Environment) need(name string) (string, error) {
+	value := e(name)
+	if value == "" {
+		return "", fmt.Errorf("the environment variable %s is not set; this command is started by the container deployer", name)
+	}
+	return value, nil
+}
+
+// number returns the value of a variable that has to be a positive number.
+func (e Environment) number(name string) (int64, error) {
+	value, err := strconv.ParseInt(e(name), 10, 64)
+	if err != nil || value <= 0 {
+		return 0, fmt.Errorf("the environment variable %s is not a positive number; this command is started by the container deployer", name)
+	}
+	return value, nil
+}
+
+// openBelow opens the directory that a path lies in and returns it with the name of the path in it.
+func openBelow(path string) (*os.Root, string, error) {
+	root, err := os.OpenRoot(filepath.Dir(path))
+	return root, filepath.Base(path), err
+}
+
+// maxEntries is how many files and directories an archive may have.
+const maxEntries = 100_000
+
+// limitsOf are the limits of an archive of so many bytes; what it was made from may have ten times as many.
+func limitsOf(packed, bytes int64) Limits {
+	return Limits{Packed: packed, Bytes: bytes, Entries: maxEntries}
 }

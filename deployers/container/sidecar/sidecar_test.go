@@ -14,9 +14,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/archive"
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
 )
 
 // pod is the environment of a Pod whose volumes are folders.
@@ -26,13 +23,13 @@ func pod(t testing.TB) (Environment, map[string]string, string) {
 	shared := filepath.Join(dir, "shared")
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "internal"), 0o700))
 	variables := map[string]string{
-		layout.ImportsPath: shared + "/imports/import.json", layout.ExportsPath: shared + "/exports/values",
-		layout.ComponentDescriptorPath: shared + "/component_descriptor.json", layout.TargetPath: shared + "/targets/target.json",
-		layout.ContentPath: shared + "/content", layout.StatePath: shared + "/state",
-		layout.ConfigurationPath: dir + "/internal/configuration.json", layout.TargetSourcePath: dir + "/targets/target.json",
-		layout.SupplyPath: dir + "/supply", layout.StateSourcePath: dir + "/last", layout.StateLimit: "2", layout.StateBytes: "4000000",
+		ImportsPath: shared + "/imports/import.json", ExportsPath: shared + "/exports/values",
+		ComponentDescriptorPath: shared + "/component_descriptor.json", TargetPath: shared + "/targets/target.json",
+		ContentPath: shared + "/content", StatePath: shared + "/state",
+		ConfigurationPath: dir + "/internal/configuration.json", TargetSourcePath: dir + "/targets/target.json",
+		SupplyPath: dir + "/supply", StateSourcePath: dir + "/last", StateLimit: "2", StateBytes: "4000000",
 	}
-	require.NoError(t, os.WriteFile(variables[layout.ConfigurationPath], []byte(`{"image": "a"}`), 0o600))
+	require.NoError(t, os.WriteFile(variables[ConfigurationPath], []byte(`{"image": "a"}`), 0o600))
 	return func(name string) string { return variables[name] }, variables, dir
 }
 
@@ -40,30 +37,30 @@ func TestInitMakesEveryDirectory(t *testing.T) {
 	env, variables, _ := pod(t)
 	require.NoError(t, Init(env))
 	require.NoError(t, Init(env), "it may run again")
-	for _, file := range []string{layout.ImportsPath, layout.TargetPath} {
+	for _, file := range []string{ImportsPath, TargetPath} {
 		assert.FileExists(t, variables[file])
 	}
-	assert.DirExists(t, filepath.Dir(variables[layout.ExportsPath]))
-	assert.DirExists(t, variables[layout.StatePath])
-	assert.DirExists(t, variables[layout.ContentPath])
+	assert.DirExists(t, filepath.Dir(variables[ExportsPath]))
+	assert.DirExists(t, variables[StatePath])
+	assert.DirExists(t, variables[ContentPath])
 }
 
 func TestInitJoinsThePiecesOfAnArchive(t *testing.T) {
 	env, variables, _ := pod(t)
-	packer := archive.NewPacker(archive.Limits{Bytes: 1 << 20, Packed: 1 << 20, Entries: 10})
-	require.NoError(t, packer.AddFile(layout.ComponentDescriptorFile, 0o600, []byte(`{"components": []}`)))
-	require.NoError(t, packer.AddFile(layout.ContentDirectory+"/deep/text", 0o600, []byte("hello")))
+	packer := NewPacker(Limits{Bytes: 1 << 20, Packed: 1 << 20, Entries: 10})
+	require.NoError(t, packer.AddFile(ComponentDescriptorFile, 0o600, []byte(`{"components": []}`)))
+	require.NoError(t, packer.AddFile(ContentDirectory+"/deep/text", 0o600, []byte("hello")))
 	packed, err := packer.Close()
 	require.NoError(t, err)
-	require.NoError(t, os.MkdirAll(filepath.Join(variables[layout.SupplyPath], "..data"), 0o700))
+	require.NoError(t, os.MkdirAll(filepath.Join(variables[SupplyPath], "..data"), 0o700))
 	for i := range packed {
-		require.NoError(t, os.WriteFile(filepath.Join(variables[layout.SupplyPath], strings.Repeat("0", 5-len(digits(i)))+digits(i)), packed[i:i+1], 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(variables[SupplyPath], strings.Repeat("0", 5-len(digits(i)))+digits(i)), packed[i:i+1], 0o600))
 	}
 	require.NoError(t, Init(env))
-	text, err := os.ReadFile(variables[layout.ContentPath] + "/deep/text")
+	text, err := os.ReadFile(variables[ContentPath] + "/deep/text")
 	require.NoError(t, err)
 	assert.Equal(t, "hello", string(text))
-	assert.FileExists(t, variables[layout.ComponentDescriptorPath])
+	assert.FileExists(t, variables[ComponentDescriptorPath])
 }
 
 func digits(n int) string { raw, _ := json.Marshal(n); return string(raw) }
@@ -73,15 +70,15 @@ func TestInitSaysWhatIsWrongWithoutQuotingIt(t *testing.T) {
 		change  func(t *testing.T, variables map[string]string)
 		message string
 	}{
-		"no configuration": {func(t *testing.T, v map[string]string) { require.NoError(t, os.Remove(v[layout.ConfigurationPath])) }, "read the provider configuration"},
+		"no configuration": {func(t *testing.T, v map[string]string) { require.NoError(t, os.Remove(v[ConfigurationPath])) }, "read the provider configuration"},
 		"broken configuration": {func(t *testing.T, v map[string]string) {
-			require.NoError(t, os.WriteFile(v[layout.ConfigurationPath], []byte(`hunter2`), 0o600))
+			require.NoError(t, os.WriteFile(v[ConfigurationPath], []byte(`hunter2`), 0o600))
 		}, "read the provider configuration"},
 		"broken state": {func(t *testing.T, v map[string]string) {
-			require.NoError(t, os.MkdirAll(v[layout.StateSourcePath], 0o700))
-			require.NoError(t, os.WriteFile(v[layout.StateSourcePath]+"/0", []byte(`hunter2`), 0o600))
+			require.NoError(t, os.MkdirAll(v[StateSourcePath], 0o700))
+			require.NoError(t, os.WriteFile(v[StateSourcePath]+"/0", []byte(`hunter2`), 0o600))
 		}, "unpack state"},
-		"no environment": {func(_ *testing.T, v map[string]string) { delete(v, layout.ContentPath) }, "CONTENT_PATH is not set"},
+		"no environment": {func(_ *testing.T, v map[string]string) { delete(v, ContentPath) }, "CONTENT_PATH is not set"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			env, variables, _ := pod(t)

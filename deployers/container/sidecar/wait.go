@@ -8,17 +8,24 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/archive"
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
 // fieldManager owns what wait writes to Secrets.
@@ -30,15 +37,15 @@ func Wait(ctx context.Context, client kubernetes.Interface, env Environment) err
 	w := &waiter{env: env, client: client}
 	var err error
 	for name, into := range map[string]*string{
-		layout.PodNamespace: &w.namespace, layout.PodName: &w.pod, layout.PodUID: &w.uid,
-		layout.StatePath: &w.state, layout.ExportsPath: &w.exports, layout.ExportSecret: &w.exportSecret, layout.StateSecrets: &w.stateSecrets,
+		PodNamespace: &w.namespace, PodName: &w.pod, PodUID: &w.uid,
+		StatePath: &w.state, ExportsPath: &w.exports, ExportSecret: &w.exportSecret, StateSecrets: &w.stateSecrets,
 	} {
 		if *into, err = env.need(name); err != nil {
 			return err
 		}
 	}
-	if err := json.Unmarshal([]byte(env(layout.ObjectLabels)), &w.labels); err != nil {
-		return fmt.Errorf("the environment variable %s is not a JSON object of texts; this command is started by the container deployer", layout.ObjectLabels)
+	if err := json.Unmarshal([]byte(env(ObjectLabels)), &w.labels); err != nil {
+		return fmt.Errorf("the environment variable %s is not a JSON object of texts; this command is started by the container deployer", ObjectLabels)
 	}
 	ended, err := w.awaitMain(ctx)
 	if err != nil {
@@ -65,7 +72,7 @@ type waiter struct {
 // saveState writes the state as one set of Secrets. A set is complete when all its pieces are there, so that the last good one counts until
 // then. A program that never had a state needs none.
 func (w *waiter) saveState(ctx context.Context) error {
-	sequence, err := w.env.number(layout.StateSequence)
+	sequence, err := w.env.number(StateSequence)
 	if err != nil {
 		return err
 	}
@@ -76,15 +83,15 @@ func (w *waiter) saveState(ctx context.Context) error {
 	if entries == 0 && sequence == 1 {
 		return nil
 	}
-	count := (len(packed) + layout.PieceBytes - 1) / layout.PieceBytes
+	count := (len(packed) + PieceBytes - 1) / PieceBytes
 	for i := range count {
-		piece := packed[i*layout.PieceBytes : min((i+1)*layout.PieceBytes, len(packed))]
-		secret := w.secret(w.stateSecrets+strconv.Itoa(i), layout.TypeState).
+		piece := packed[i*PieceBytes : min((i+1)*PieceBytes, len(packed))]
+		secret := w.secret(w.stateSecrets+strconv.Itoa(i), TypeState).
 			WithAnnotations(map[string]string{
-				layout.Num: strconv.Itoa(i), layout.Count: strconv.Itoa(count), layout.Sequence: strconv.FormatInt(sequence, 10),
-				layout.Size: strconv.Itoa(len(piece)),
+				Num: strconv.Itoa(i), Count: strconv.Itoa(count), Sequence: strconv.FormatInt(sequence, 10),
+				Size: strconv.Itoa(len(piece)),
 			}).
-			WithData(map[string][]byte{layout.PieceKey: piece})
+			WithData(map[string][]byte{PieceKey: piece})
 		if err := w.apply(ctx, secret); err != nil {
 			return fmt.Errorf("the state cannot be saved, the last one stays: %w", err)
 		}
@@ -95,15 +102,15 @@ func (w *waiter) saveState(ctx context.Context) error {
 // pack returns the archive of the state directory. The directory is opened from the one around it, so that the user's program cannot have
 // replaced it by a link to somewhere else.
 func (w *waiter) pack() ([]byte, int, error) {
-	pieces, err := w.env.number(layout.StateLimit)
+	pieces, err := w.env.number(StateLimit)
 	if err != nil {
 		return nil, 0, err
 	}
-	bytes, err := w.env.number(layout.StateBytes)
+	bytes, err := w.env.number(StateBytes)
 	if err != nil {
 		return nil, 0, err
 	}
-	packer := archive.NewPacker(limitsOf(pieces*layout.PieceBytes, bytes))
+	packer := NewPacker(limitsOf(pieces*PieceBytes, bytes))
 	shared, name, err := openBelow(w.state)
 	if err != nil {
 		return nil, 0, err
@@ -137,7 +144,7 @@ func (w *waiter) export(ctx context.Context) error {
 	if err != nil || values == nil {
 		return err
 	}
-	secret := w.secret(w.exportSecret, layout.TypeExport).WithData(map[string][]byte{layout.ExportKey: values})
+	secret := w.secret(w.exportSecret, TypeExport).WithData(map[string][]byte{ExportKey: values})
 	if err := w.apply(ctx, secret); err != nil {
 		return fmt.Errorf("the exports cannot be stored: %w", err)
 	}
@@ -146,9 +153,9 @@ func (w *waiter) export(ctx context.Context) error {
 
 func (w *waiter) secret(name, kind string) *corev1ac.SecretApplyConfiguration {
 	return corev1ac.Secret(name, w.namespace).WithType(corev1.SecretTypeOpaque).
-		WithLabels(w.labels).WithLabels(map[string]string{layout.Type: kind}).
+		WithLabels(w.labels).WithLabels(map[string]string{Type: kind}).
 		WithAnnotations(map[string]string{
-			layout.UUID: w.uid, layout.Item: w.env(layout.ItemNamespace) + "/" + w.env(layout.ItemName),
+			UUID: w.uid, Item: w.env(ItemNamespace) + "/" + w.env(ItemName),
 		})
 }
 
@@ -158,4 +165,152 @@ func (w *waiter) apply(ctx context.Context, secret *corev1ac.SecretApplyConfigur
 		_, err := w.client.CoreV1().Secrets(w.namespace).Apply(ctx, secret, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
 		return err
 	})
+}
+
+// awaitMain returns how the user's program ended. It watches the Pod, and looks again when the watch breaks.
+func (w *waiter) awaitMain(ctx context.Context) (*corev1.ContainerStateTerminated, error) {
+	for {
+		ended, version, err := w.look(ctx)
+		if err != nil || ended != nil {
+			return ended, err
+		}
+		if ended, err = w.watch(ctx, version); err != nil || ended != nil {
+			return ended, err
+		}
+	}
+}
+
+func (w *waiter) look(ctx context.Context) (*corev1.ContainerStateTerminated, string, error) {
+	var pod *corev1.Pod
+	err := retry(ctx, func() (err error) {
+		pod, err = w.client.CoreV1().Pods(w.namespace).Get(ctx, w.pod, metav1.GetOptions{})
+		return err
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("read the own Pod: %w", err)
+	}
+	ended, err := w.end(pod)
+	return ended, pod.ResourceVersion, err
+}
+
+// watch returns nothing when the watch ends before the program does.
+func (w *waiter) watch(ctx context.Context, version string) (*corev1.ContainerStateTerminated, error) {
+	var watcher watch.Interface
+	err := retry(ctx, func() (err error) {
+		watcher, err = w.client.CoreV1().Pods(w.namespace).Watch(ctx, metav1.ListOptions{
+			FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, w.pod).String(), ResourceVersion: version,
+		})
+		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+			watcher, err = nil, nil
+		}
+		return err
+	})
+	if err != nil || watcher == nil {
+		return nil, err
+	}
+	defer watcher.Stop()
+	for event := range watcher.ResultChan() {
+		pod, isPod := event.Object.(*corev1.Pod)
+		if event.Type == watch.Error || !isPod {
+			return nil, nil
+		}
+		if event.Type == watch.Deleted {
+			return nil, errReplaced
+		}
+		if ended, err := w.end(pod); err != nil || ended != nil {
+			return ended, err
+		}
+	}
+	return nil, ctx.Err()
+}
+
+var errReplaced = errors.New("the own Pod is gone; nothing is stored")
+
+func (w *waiter) end(pod *corev1.Pod) (*corev1.ContainerStateTerminated, error) {
+	if string(pod.UID) != w.uid {
+		return nil, errReplaced
+	}
+	for i := range pod.Status.ContainerStatuses {
+		if status := &pod.Status.ContainerStatuses[i]; status.Name == MainContainer && status.State.Terminated != nil {
+			return status.State.Terminated, nil
+		}
+	}
+	return nil, nil
+}
+
+// retry repeats a request that the API server could not answer now.
+func retry(ctx context.Context, request func() error) error {
+	backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 12, Cap: 30 * time.Second}
+	var last error
+	err := wait.ExponentialBackoffWithContext(ctx, backoff, func(context.Context) (bool, error) {
+		last = request()
+		switch status := apierrors.APIStatus(nil); {
+		case last == nil:
+			return true, nil
+		case apierrors.IsTooManyRequests(last), apierrors.IsInternalError(last), apierrors.IsServerTimeout(last), apierrors.IsTimeout(last),
+			apierrors.IsServiceUnavailable(last), apierrors.IsConflict(last), !errors.As(last, &status):
+			return false, nil
+		}
+		return false, last
+	})
+	if wait.Interrupted(err) && last != nil {
+		return last
+	}
+	return err
+}
+
+// maxExports is how many bytes of exports fit into a Secret.
+const maxExports = 1<<20 - 4<<10
+
+// readExports returns the exports in a file as JSON, nil where there is no file. The file may be anything that the user's program made: its
+// directory cannot be left by links, and pipes do not block.
+func readExports(path string) ([]byte, error) {
+	shared, err := os.OpenRoot(filepath.Dir(filepath.Dir(path)))
+	if err != nil {
+		return nil, err
+	}
+	defer shared.Close()
+	name := filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path))
+	file, err := shared.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the exports cannot be read: %w; write a file to the path in EXPORTS_PATH", err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("the exports cannot be read: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("the exports are no file; write a file to the path in EXPORTS_PATH")
+	}
+	raw, err := io.ReadAll(io.LimitReader(file, maxExports+1))
+	if err != nil {
+		return nil, fmt.Errorf("the exports cannot be read: %w", err)
+	}
+	return parseExports(raw)
+}
+
+// parseExports returns a map written as JSON or YAML as JSON; nil for an empty document. Errors do not quote it.
+func parseExports(raw []byte) ([]byte, error) {
+	if len(raw) > maxExports {
+		return nil, fmt.Errorf("the exports have more than %d bytes; export less", maxExports)
+	}
+	var values map[string]any
+	asJSON, err := foreign.ToJSON(raw)
+	if err != nil {
+		return nil, fmt.Errorf("the exports cannot be used: the file %s; write a map of keys and values as JSON or YAML", foreign.Problem(err))
+	}
+	if json.Unmarshal(asJSON, &values) != nil {
+		return nil, errors.New("the exports are not a map; write a map of keys and values as JSON or YAML")
+	}
+	if values == nil {
+		return nil, nil
+	}
+	if len(asJSON) > maxExports {
+		return nil, fmt.Errorf("the exports have more than %d bytes as JSON; export less", maxExports)
+	}
+	return asJSON, nil
 }

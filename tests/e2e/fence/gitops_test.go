@@ -34,7 +34,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/enrolment"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
@@ -363,14 +363,14 @@ func (w *world) requireRanInside(said report) {
 // the first one.
 func (w *world) givenTarget() func() []byte {
 	w.t.Helper()
-	ofTarget := client.MatchingLabels{layout.Type: layout.TypeTarget}
+	ofTarget := client.MatchingLabels{sidecar.Type: sidecar.TypeTarget}
 	watching, err := w.fence.Client().Watch(w.ctx, &corev1.SecretList{}, client.InNamespace(system), ofTarget)
 	require.NoError(w.t, err)
 	w.t.Cleanup(watching.Stop)
 	return func() []byte {
 		event := <-watching.ResultChan() // closed with the context of the test
 		require.IsType(w.t, &corev1.Secret{}, event.Object)
-		return event.Object.(*corev1.Secret).Data[layout.TargetKey]
+		return event.Object.(*corev1.Secret).Data[sidecar.TargetKey]
 	}
 }
 
@@ -544,7 +544,7 @@ func (w *world) requireNoContainers() {
 		assert.Equal(w.t, corev1.RestartPolicyAlways, pod.Spec.RestartPolicy, pod.Name)
 	}
 	secrets := &corev1.SecretList{}
-	require.NoError(w.t, w.fence.Client().List(w.ctx, secrets, client.InNamespace(system), client.HasLabels{layout.DeployerID}))
+	require.NoError(w.t, w.fence.Client().List(w.ctx, secrets, client.InNamespace(system), client.HasLabels{sidecar.DeployerID}))
 	assert.Empty(w.t, secrets.Items)
 }
 

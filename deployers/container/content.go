@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package content
+package container
 
 import (
 	"context"
@@ -20,8 +20,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/deployers/components"
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/archive"
-	"github.com/flux-landscaper/flux-landscaper/deployers/container/layout"
+	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
@@ -32,39 +31,33 @@ import (
 )
 
 // limits bound the archive with component descriptors and content: it has to fit into a few Secrets.
-var limits = archive.Limits{Bytes: 128 << 20, Packed: 16 << 20, Entries: 20_000}
+var limits = sidecar.Limits{Bytes: 128 << 20, Packed: 16 << 20, Entries: 20_000}
 
-// MediaType is that of the archive.
-const MediaType = "application/gzip"
-
-// operation is that of all failures here.
-const operation = "Reconcile"
-
-// Finder gets content by the rules of the Context of an item.
-type Finder struct {
+// finder gets content by the rules of the Context of an item.
+type finder struct {
 	access     components.Access
 	components *repository.Repositories
 }
 
-// New returns a Finder. What is nil in access makes the items that need it fail with a message that says so.
-func New(access components.Access) (*Finder, error) {
+// newFinder returns a finder. What is nil in access makes the items that need it fail with a message that says so.
+func newFinder(access components.Access) (*finder, error) {
 	known, err := access.Repositories(0)
 	if err != nil {
 		return nil, err
 	}
-	return &Finder{access: access, components: known}, nil
+	return &finder{access: access, components: known}, nil
 }
 
 // search is one call for one item.
 type search struct {
-	*Finder
+	*finder
 	item   *contract.Item
 	config *containerv1alpha1.ProviderConfiguration
 }
 
 // Find returns the archive with component descriptors and the files of the blueprint, nil where the item names neither, and the Flux sources
 // that they come from.
-func (f *Finder) Find(ctx context.Context, item *contract.Item, config *containerv1alpha1.ProviderConfiguration) ([]byte, []v1alpha1.SourceStatus, error) {
+func (f *finder) Find(ctx context.Context, item *contract.Item, config *containerv1alpha1.ProviderConfiguration) ([]byte, []v1alpha1.SourceStatus, error) {
 	if config.ComponentDescriptor == nil && config.Blueprint == nil {
 		return nil, nil, nil
 	}
@@ -73,7 +66,7 @@ func (f *Finder) Find(ctx context.Context, item *contract.Item, config *containe
 
 // pack makes the archive.
 func (r *search) pack(ctx context.Context) ([]byte, []v1alpha1.SourceStatus, error) {
-	packer := archive.NewPacker(limits)
+	packer := sidecar.NewPacker(limits)
 	session, root, err := r.openComponent(ctx, packer)
 	if err != nil {
 		return nil, nil, err
@@ -90,13 +83,13 @@ func (r *search) pack(ctx context.Context) ([]byte, []v1alpha1.SourceStatus, err
 		if source != nil {
 			sources = append(sources, *source)
 		}
-		if err := packer.AddDirectory(layout.ContentDirectory, files); err != nil {
-			return nil, nil, kit.Stall(operation, "ContentTooLarge", "spec.config.blueprint: %w", err)
+		if err := packer.AddDirectory(sidecar.ContentDirectory, files); err != nil {
+			return nil, nil, kit.Stall(operationReconcile, "ContentTooLarge", "spec.config.blueprint: %w", err)
 		}
 	}
 	packed, err := packer.Close()
 	if err != nil {
-		return nil, nil, kit.Stall(operation, "ContentTooLarge", "spec.config.componentDescriptor: %w", err)
+		return nil, nil, kit.Stall(operationReconcile, "ContentTooLarge", "spec.config.componentDescriptor: %w", err)
 	}
 	if session != nil {
 		sources = append(sources, session.SourcesUsed()...)
@@ -105,13 +98,13 @@ func (r *search) pack(ctx context.Context) ([]byte, []v1alpha1.SourceStatus, err
 }
 
 // openComponent adds the component and all that it refers to. The session has to be closed; it is nil without component.
-func (r *search) openComponent(ctx context.Context, packer *archive.Packer) (*repository.Session, *repository.Root, error) {
+func (r *search) openComponent(ctx context.Context, packer *sidecar.Packer) (*repository.Session, *repository.Root, error) {
 	const field = "spec.config.componentDescriptor"
 	if r.config.ComponentDescriptor == nil {
 		return nil, nil, nil
 	}
 	if r.components == nil {
-		return nil, nil, kit.Stall(operation, "NotSupported", "%s: this deployer runs without component repositories; leave it out", field)
+		return nil, nil, kit.Stall(operationReconcile, "NotSupported", "%s: this deployer runs without component repositories; leave it out", field)
 	}
 	scope, err := r.scope(ctx)
 	if err != nil {
@@ -130,11 +123,11 @@ func (r *search) openComponent(ctx context.Context, packer *archive.Packer) (*re
 	}
 	list, err := json.Marshal(closure.ViewAll(component.SchemaV2))
 	if err == nil {
-		err = packer.AddFile(layout.ComponentDescriptorFile, archive.FileMode, list)
+		err = packer.AddFile(sidecar.ComponentDescriptorFile, sidecar.FileMode, list)
 	}
 	if err != nil {
 		session.Close()
-		return nil, nil, kit.Stall(operation, "ComponentTooLarge", "%s: %w", field, err)
+		return nil, nil, kit.Stall(operationReconcile, "ComponentTooLarge", "%s: %w", field, err)
 	}
 	return session, root, nil
 }
@@ -142,7 +135,7 @@ func (r *search) openComponent(ctx context.Context, packer *archive.Packer) (*re
 // scope is what the item may use of component repositories.
 func (r *search) scope(ctx context.Context) (repository.Scope, error) {
 	scope := repository.Scope{Namespace: r.item.DeployItem.Namespace, RequireVerified: components.RequiresVerified(r.item)}
-	secrets, err := PullSecrets(ctx, r.access.Live, r.item, r.config)
+	secrets, err := pullSecrets(ctx, r.access.Live, r.item, r.config)
 	if err != nil {
 		return scope, err
 	}
@@ -151,9 +144,9 @@ func (r *search) scope(ctx context.Context) (repository.Scope, error) {
 		scope.Repository, ocmConfig = c.Configuration.RepositoryContext, c.OCMConfig
 	}
 	if scope.Rights, err = repository.ParseRights(secrets, ocmConfig); err != nil {
-		return scope, kit.Stall(operation, "InvalidCredentials", "Context or registryPullSecrets: %w", err)
+		return scope, kit.Stall(operationReconcile, "InvalidCredentials", "Context or registryPullSecrets: %w", err)
 	}
-	identity, err := r.access.Identity(ctx, r.item, operation)
+	identity, err := r.access.Identity(ctx, r.item, operationReconcile)
 	if err != nil {
 		return scope, err
 	}
@@ -177,7 +170,7 @@ func (r *search) blueprint(ctx context.Context, session *repository.Session, roo
 			return nil, nil, context.Cause(ctx)
 		}
 		if err != nil {
-			return nil, nil, kit.Stall(operation, "InvalidBlueprint", "%s.inline: %w", field, err)
+			return nil, nil, kit.Stall(operationReconcile, "InvalidBlueprint", "%s.inline: %w", field, err)
 		}
 		return folderOf(files, definition.Path)
 	case definition.SourceReference != nil:
@@ -185,7 +178,7 @@ func (r *search) blueprint(ctx context.Context, session *repository.Session, roo
 	}
 	resource, err := root.Descriptor.FindResource(map[string]string{"name": definition.Reference.ResourceName})
 	if err != nil {
-		return nil, nil, kit.Stall(operation, "BlueprintNotFound", "%s.ref.resourceName: %w; correct the name", field, err)
+		return nil, nil, kit.Stall(operationReconcile, "BlueprintNotFound", "%s.ref.resourceName: %w; correct the name", field, err)
 	}
 	files, _, err := session.Blueprint(ctx, root.Descriptor, resource)
 	if err != nil {
@@ -198,7 +191,7 @@ func (r *search) blueprint(ctx context.Context, session *repository.Session, roo
 func folderOf(files fs.FS, folder string) (fs.FS, *v1alpha1.SourceStatus, error) {
 	files, err := model.Folder(files, folder)
 	if err != nil {
-		return nil, nil, kit.Stall(operation, "BlueprintNotFound", "spec.config.blueprint.path: %w", err)
+		return nil, nil, kit.Stall(operationReconcile, "BlueprintNotFound", "spec.config.blueprint.path: %w", err)
 	}
 	return files, nil, nil
 }
@@ -208,7 +201,7 @@ func (r *search) fromSource(ctx context.Context, definition *v1alpha1.BlueprintD
 	const field = "spec.config.blueprint"
 	options := &r.access
 	if options.Sources == nil || options.Artifacts == nil {
-		return nil, nil, kit.Stall(operation, "NotSupported", "%s.sourceRef: this deployer runs without Flux sources; use ref or inline", field)
+		return nil, nil, kit.Stall(operationReconcile, "NotSupported", "%s.sourceRef: this deployer runs without Flux sources; use ref or inline", field)
 	}
 	source, err := options.Lookup(ctx, r.item, *definition.SourceReference)
 	if err != nil {
@@ -222,12 +215,12 @@ func (r *search) fromSource(ctx context.Context, definition *v1alpha1.BlueprintD
 	files := tree.FS()
 	if definition.Path != "" {
 		if files, err = tree.Sub(definition.Path); err != nil {
-			return nil, nil, kit.Stall(operation, "BlueprintNotFound", "%s.path: %w", field, err)
+			return nil, nil, kit.Stall(operationReconcile, "BlueprintNotFound", "%s.path: %w", field, err)
 		}
 	}
 	kept, _, err := model.Snapshot(files)
 	if err != nil {
-		return nil, nil, kit.Stall(operation, "InvalidBlueprint", "%s: %w", field, err)
+		return nil, nil, kit.Stall(operationReconcile, "InvalidBlueprint", "%s: %w", field, err)
 	}
 	used := components.StatusOf(source)
 	return kept, &used, nil
@@ -237,21 +230,21 @@ func (r *search) fromSource(ctx context.Context, definition *v1alpha1.BlueprintD
 func componentProblem(field string, err error) error {
 	switch {
 	case errors.Is(err, oci.ErrUnauthorized):
-		return kit.Coded(kit.Again(operation, "Unauthorized", "%s: %w", field, err), v1alpha1.ErrorUnauthorized)
+		return kit.Coded(kit.Again(operationReconcile, "Unauthorized", "%s: %w", field, err), v1alpha1.ErrorUnauthorized)
 	case errors.Is(err, repository.ErrRepositoryMissing):
-		return kit.Stall(operation, "RepositoryContextMissing", "%s: %w", field, err)
+		return kit.Stall(operationReconcile, "RepositoryContextMissing", "%s: %w", field, err)
 	case errors.Is(err, component.ErrNotFound), errors.Is(err, oci.ErrNotFound):
-		return kit.Again(operation, "ComponentNotFound", "%s: %w", field, err)
+		return kit.Again(operationReconcile, "ComponentNotFound", "%s: %w", field, err)
 	case errors.Is(err, fetch.ErrTooLarge), errors.Is(err, fetch.ErrUnsafe):
-		return kit.Stall(operation, "InvalidArtifact", "%s: %w", field, err)
+		return kit.Stall(operationReconcile, "InvalidArtifact", "%s: %w", field, err)
 	case errors.Is(err, fetch.ErrGone), fault.KindOf(err) != fault.Stalled:
-		return kit.Again(operation, "DownloadFailed", "%s: %w", field, err)
+		return kit.Again(operationReconcile, "DownloadFailed", "%s: %w", field, err)
 	}
-	return kit.Stall(operation, "InvalidComponent", "%s: %w", field, err)
+	return kit.Stall(operationReconcile, "InvalidComponent", "%s: %w", field, err)
 }
 
-// PullSecrets returns the contents of the Secrets with registry logins by name: those of the Context and those of the item itself.
-func PullSecrets(
+// pullSecrets returns the contents of the Secrets with registry logins by name: those of the Context and those of the item itself.
+func pullSecrets(
 	ctx context.Context, live client.Reader, item *contract.Item, config *containerv1alpha1.ProviderConfiguration,
 ) (map[string]map[string][]byte, error) {
 	const field = "spec.config.registryPullSecrets"
@@ -266,7 +259,7 @@ func PullSecrets(
 	namespace, deleting := item.DeployItem.Namespace, !item.DeployItem.DeletionTimestamp.IsZero()
 	unread := func(name string, err error) error {
 		if apierrors.IsNotFound(err) {
-			return kit.Again(operation, "PullSecretNotFound",
+			return kit.Again(operationReconcile, "PullSecretNotFound",
 				"%s[%d]: Secret %q does not exist in namespace %q; create it, or leave it out", field, slices.Index(names, name), name, namespace)
 		}
 		return fmt.Errorf("read Secret %q of registryPullSecrets: %w", name, err)
@@ -276,7 +269,7 @@ func PullSecrets(
 	}
 	err := reading.Into(secrets, names)
 	if errors.Is(err, pullsecrets.ErrTooMuch) {
-		err = kit.Stall(operation, "InvalidCredentials", "%w", err)
+		err = kit.Stall(operationReconcile, "InvalidCredentials", "%w", err)
 	}
 	return secrets, err
 }

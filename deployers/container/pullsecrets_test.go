@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package content
+package container
 
 import (
 	"context"
@@ -38,7 +38,7 @@ func (s *secrets) Get(_ context.Context, key client.ObjectKey, object client.Obj
 	return nil
 }
 
-func itemOf(context map[string]map[string][]byte) *contract.Item {
+func jobOf(context map[string]map[string][]byte) *contract.Item {
 	return &contract.Item{
 		DeployItem: &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "item"}}, Context: &contract.Context{PullSecrets: context},
 	}
@@ -53,9 +53,9 @@ func naming(names ...string) *containerv1alpha1.ProviderConfiguration {
 }
 
 func TestAnItemInDeletionAsksOnceForAPullSecretThatIsGone(t *testing.T) {
-	live, item := &secrets{}, itemOf(nil)
+	live, item := &secrets{}, jobOf(nil)
 	item.DeployItem.DeletionTimestamp = new(metav1.Unix(1, 0))
-	found, err := PullSecrets(t.Context(), live, item, naming(slices.Repeat([]string{"gone"}, 1000)...))
+	found, err := pullSecrets(t.Context(), live, item, naming(slices.Repeat([]string{"gone"}, 1000)...))
 	require.NoError(t, err)
 	assert.Empty(t, found)
 	assert.Equal(t, 1, live.reads)
@@ -68,18 +68,18 @@ func TestPullSecretsOfItemAndContextAreBoundedTogether(t *testing.T) {
 		more = append(more, fmt.Sprintf("item-%d", i))
 	}
 	live := &secrets{}
-	_, err := PullSecrets(t.Context(), live, itemOf(known), naming(more...))
+	_, err := pullSecrets(t.Context(), live, jobOf(known), naming(more...))
 	require.ErrorContains(t, err, "spec.config.registryPullSecrets, with those of the Context: names more than 50 different Secrets; name fewer")
 	assert.Equal(t, kit.Stalled, kit.AsFailure("", err).Kind)
 	assert.Zero(t, live.reads)
 
-	found, err := PullSecrets(t.Context(), live, itemOf(known), naming(more[:24]...))
+	found, err := pullSecrets(t.Context(), live, jobOf(known), naming(more[:24]...))
 	require.NoError(t, err)
 	assert.Len(t, found, 50)
 	assert.Len(t, known, 26, "those of the Context belong to the item")
 }
 
 func TestAPullSecretThatIsMissingIsNamedWithItsPlace(t *testing.T) {
-	_, err := PullSecrets(t.Context(), &secrets{}, itemOf(nil), naming("one", "gone"))
+	_, err := pullSecrets(t.Context(), &secrets{}, jobOf(nil), naming("one", "gone"))
 	require.ErrorContains(t, err, `spec.config.registryPullSecrets[1]: Secret "gone" does not exist in namespace "n"; create it, or leave it out`)
 }

@@ -1,9 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package layout names what the container deployer and the containers that it starts agree on: environment variables, paths in the
-// containers, and what marks objects on the host cluster. It promises nothing to others.
-package layout
+package sidecar
 
 // Environment variables of every container of a Pod.
 const (
