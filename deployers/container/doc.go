@@ -18,5 +18,5 @@
 //	cleanup.go   what jobs that are over and items that are gone left on the host cluster → gone
 //
 // All names are made from namespace and name of the item, so that a job that is repeated after a crash finds what it made before. A Pod
-// belongs to the job in its annotation; its finalizer keeps it until the end of the job is recorded. It promises nothing to others.
+// belongs to the job in its annotation; its finalizer keeps it until the end of the job is recorded.
 package container

@@ -79,8 +79,6 @@ type Options struct {
 	JitterPercentage uint8
 	// MinContinuousInterval is the least time between the end of a job of an item and the next one that the clock starts; 0 means 10 s.
 	MinContinuousInterval time.Duration
-	// MaxDriftWatches is how many watches look for drift at most; 0 means 4096.
-	MaxDriftWatches int
 	// Sources makes items follow the sources that they name. Optional: without it no source gives an item a job.
 	Sources *SourceWatch
 	// RefuseUnknownKeys makes every unknown key of a configuration an error, see Typed.

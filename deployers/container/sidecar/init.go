@@ -4,7 +4,7 @@
 // Package sidecar is what runs in a Pod of the container deployer beside the user's program: Init prepares its files, Wait stores what
 // it leaves. Both find everything by environment variables, see layout.go, which names all that the deployer and these
 // containers agree on; archive.go turns directories into archives and back. The user's program may have written anything to the
-// volume that they share, so Wait never follows a link out of it. It promises nothing to others.
+// volume that they share, so Wait never follows a link out of it.
 package sidecar
 
 import (

@@ -10,7 +10,7 @@
 //   - A worker that waits, as for a hook or a server, says so by Waits. It uses no processor, and does not count as concurrent: there are more workers for that,
 //     of which a namespace gets half. It keeps its item, so nothing else begins for that; all others go on.
 //
-// Who interrupts a worker ends the context of its call, as the handlers of events do in deployers/contract. It promises nothing to others.
+// Who interrupts a worker ends the context of its call, as the handlers of events do in deployers/contract.
 package fairqueue
 
 import (

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lease keeps a Lease renewed that one process writes and others only read. It promises nothing to others.
+// Package lease keeps a Lease renewed that one process writes and others only read.
 package lease
 
 import (

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package notify hands events to receivers such as notification-controller, beside the workers. It promises nothing to others.
+// Package notify hands events to receivers such as notification-controller, beside the workers.
 package notify
 
 import (
