@@ -135,7 +135,7 @@ func TestDocumentedManifestsAreTaken(t *testing.T) {
 	defer cancel()
 	cluster := documentedOn(ctx, t)
 	var pages []string
-	for _, pattern := range []string{"docs/*.md", "docs/operate/*.md"} {
+	for _, pattern := range []string{"docs/*.md", "docs/operate/*.md", "docs/how-to/*.md"} {
 		found, err := filepath.Glob(loaded(t).Path(pattern))
 		require.NoError(t, err)
 		pages = append(pages, found...)
