@@ -91,6 +91,7 @@ func documents(text string) []string {
 // otherFormats are pages whose YAML other tests read with the programs that it is for.
 var otherFormats = []string{
 	"docs/writing-blueprints.md", // TestDocumentedBlueprints
+	"docs/tutorial.md",           // TestTheTutorial
 	"docs/deployers.md",          // the configuration of the conformance check
 }
 
