@@ -26,8 +26,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
-
-	"github.com/flux-landscaper/flux-landscaper/controllers/webhooks/certificates"
 )
 
 // SecretName is the name of the Secret with the certificates, which all replicas share.
@@ -74,9 +72,8 @@ func (r *Reconciler) Server(port int) webhook.Server {
 	server := webhook.NewServer(webhook.Options{Port: port, TLSOpts: []func(*tls.Config){func(c *tls.Config) {
 		c.MinVersion, c.GetCertificate = tls.VersionTLS12, r.serve
 	}}})
-	bodies := newBodies()
 	for _, kind := range r.options.Kinds {
-		server.Register(kind.path(), bounded{bodies, bodyTime, &admission.Webhook{Handler: judge{kind}, RecoverPanic: new(true)}})
+		server.Register(kind.path(), &admission.Webhook{Handler: judge{kind}, RecoverPanic: new(true)})
 	}
 	server.Register("/healthz", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "Ok") }))
 	r.answers = server.StartedChecker()
@@ -108,9 +105,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 
 // Prepare gets the certificate, or makes the first one. The server and the controller may start afterwards.
 func (r *Reconciler) Prepare(ctx context.Context) error {
-	ring, err := r.ring(ctx)
+	ring, err := r.certificates(ctx)
 	if err == nil {
-		r.certificate.Store(ring.Current(r.options.Endpoint.hosts(), r.options.Now()))
+		r.certificate.Store(ring.current(r.options.Endpoint.hosts(), r.options.Now()))
 	}
 	return err
 }
@@ -126,23 +123,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if err := r.answers(nil); err != nil {
 		return ctrl.Result{}, err
 	}
-	ring, err := r.ring(ctx)
+	ring, err := r.certificates(ctx)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	if err := retry.OnError(retry.DefaultRetry, lostRace, func() error {
-		return r.registration.publish(ctx, ring.Authorities())
+		return r.registration.publish(ctx, ring.authorities())
 	}); err != nil {
 		return ctrl.Result{}, err
 	}
 	hosts, now := r.options.Endpoint.hosts(), r.options.Now()
-	r.certificate.Store(ring.Current(hosts, now))
-	return ctrl.Result{RequeueAfter: max(ring.Next(hosts, now).Sub(now), time.Second)}, nil
+	r.certificate.Store(ring.current(hosts, now))
+	return ctrl.Result{RequeueAfter: max(ring.next(hosts, now).Sub(now), time.Second)}, nil
 }
 
-// ring returns the certificates that all replicas share. When a new one is due, the replica that writes first makes it.
-func (r *Reconciler) ring(ctx context.Context) (certificates.Ring, error) {
-	var ring certificates.Ring
+// certificates returns those that all replicas share. When a new one is due, the replica that writes first makes it.
+func (r *Reconciler) certificates(ctx context.Context) (ring, error) {
+	var kept ring
 	err := retry.OnError(retry.DefaultRetry, lostRace, func() error {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.options.Namespace, Name: SecretName}}
 		err := r.live.Get(ctx, client.ObjectKeyFromObject(secret), secret)
@@ -150,10 +147,10 @@ func (r *Reconciler) ring(ctx context.Context) (certificates.Ring, error) {
 			return err
 		}
 		var changed bool
-		if ring, changed, err = certificates.Decode(secret.Data).Renewed(r.options.Endpoint.hosts(), r.options.Lifetime, r.options.Now()); err != nil || !changed {
+		if kept, changed, err = decodeRing(secret.Data).renewed(r.options.Endpoint.hosts(), r.options.Lifetime, r.options.Now()); err != nil || !changed {
 			return err
 		}
-		secret.Data = ring.Encode()
+		secret.Data = kept.encode()
 		if secret.ResourceVersion == "" {
 			return r.client.Create(ctx, secret)
 		}
@@ -162,7 +159,7 @@ func (r *Reconciler) ring(ctx context.Context) (certificates.Ring, error) {
 	if err != nil {
 		return nil, fmt.Errorf("keep the certificates in Secret %s/%s: %w", r.options.Namespace, SecretName, err)
 	}
-	return ring, nil
+	return kept, nil
 }
 
 func lostRace(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }

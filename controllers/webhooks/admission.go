@@ -1,15 +1,26 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package webhooks refuses malformed objects when they are written. It serves the admission webhooks, registers them with the API
+// server, and keeps their certificates.
+//
+// A webhook refuses only what can never work: whatever may become right (a missing source, a blueprint with a mistake) is accepted, and
+// the status says what is wrong. A refusal is Forbidden, never Invalid: told to force, Flux deletes and recreates what is Invalid.
+// It promises nothing to others.
 package webhooks
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/validation"
@@ -17,6 +28,95 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/packing"
 )
+
+// Kind is a kind of object that a webhook validates.
+type Kind struct {
+	plural, singular string
+	rule             rule
+	// owned says that only the controller may give an object of the kind an Installation as its owner.
+	owned bool
+	// ignored returns what a person gives that has no effect; nil for nothing.
+	ignored func(object []byte) []string
+}
+
+// kinds are those that are validated.
+var kinds = []Kind{
+	{"installations", "installation", on(installation), true, ignoredByInstallations},
+	{"deployitems", "deployitem", on(deployItem), false, nil},
+	{"executions", "execution", on(execution), false, nil},
+	{"targets", "target", on(target), false, nil},
+}
+
+// AllKinds disables every webhook.
+const AllKinds = "all"
+
+// Enabled returns the kinds that are left when the named ones are disabled. A name is the plural or singular of a kind, or AllKinds.
+func Enabled(disabled []string) ([]Kind, error) {
+	enabled := slices.Clone(kinds)
+	for _, name := range disabled {
+		name = strings.ToLower(strings.TrimSpace(name))
+		if name != AllKinds && !slices.ContainsFunc(kinds, func(k Kind) bool { return k.named(name) }) {
+			return nil, fmt.Errorf("there is no webhook %q: name installations, deployitems, executions, targets or %s", name, AllKinds)
+		}
+		enabled = slices.DeleteFunc(enabled, func(k Kind) bool { return name == AllKinds || k.named(name) })
+	}
+	return enabled, nil
+}
+
+func (k *Kind) named(name string) bool { return name == k.plural || name == k.singular }
+
+// webhook is the name of the kind's webhook, which the API server shows with a refusal.
+func (k *Kind) webhook() string { return k.plural + ".validation.landscaper.gardener.cloud" }
+
+// path is where the webhook is served.
+func (k *Kind) path() string { return "/validate/" + k.plural }
+
+// judge answers the requests about one kind. It looks at nothing but the request, so a dry run gets the same answer.
+type judge struct{ kind Kind }
+
+// Handle admits or refuses. It refuses with code 403, and warns of fields that have no effect in what it admits.
+func (j judge) Handle(_ context.Context, request admission.Request) admission.Response {
+	object, old := request.Object.Raw, request.OldObject.Raw
+	judged := j.kind.ruleFor(object, old)
+	if judged == nil {
+		return admission.Allowed("")
+	}
+	problems, err := judged(object, old)
+	if err != nil {
+		return admission.Denied(err.Error())
+	}
+	if len(problems) > 0 {
+		return admission.Denied(problems.ToAggregate().Error())
+	}
+	if j.kind.ignored == nil {
+		return admission.Allowed("")
+	}
+	return admission.Allowed("").WithWarnings(j.kind.ignored(object)...)
+}
+
+// outline is what decides whether a change has to be judged.
+type outline struct {
+	Metadata metav1.ObjectMeta `json:"metadata"`
+	Spec     json.RawMessage   `json:"spec"`
+}
+
+// ruleFor returns the rule for a change; nil if it has to be let through whatever the object says: finalizers of objects that were accepted
+// before there was a rule have to come and go. conditions() says the same to API servers that know match conditions.
+func (k *Kind) ruleFor(object, old []byte) rule {
+	var now, before outline
+	if len(old) == 0 || json.Unmarshal(object, &now) != nil || json.Unmarshal(old, &before) != nil {
+		return k.rule
+	}
+	switch {
+	case now.Metadata.DeletionTimestamp != nil:
+		return nil
+	case !bytes.Equal(now.Spec, before.Spec):
+		return k.rule
+	case k.owned && isAdopted(now.Metadata, before.Metadata):
+		return adoption
+	}
+	return nil
+}
 
 // rule returns what is wrong with an object, given as JSON, and with its change; old is empty when the object is created. It fails when
 // the object cannot be read.
