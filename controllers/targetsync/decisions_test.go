@@ -8,26 +8,24 @@ import (
 	"encoding/base64"
 	"fmt"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/faults"
 )
@@ -105,54 +103,6 @@ func TestLifeOf(t *testing.T) {
 	}
 }
 
-func TestCopiesAreKnownInOneStateOnly(t *testing.T) {
-	var c copies
-	sync, one, two := types.NamespacedName{Namespace: "n", Name: "clusters"}, version{"u", "1"}, version{"u", "2"}
-	c.note(sync, "a", one, two)
-	assert.True(t, c.known(sync, "a", one, two))
-	assert.False(t, c.known(sync, "a", two, two), "the original has changed")
-	assert.False(t, c.known(sync, "a", one, one), "the copy has changed")
-	assert.False(t, c.known(sync, "a", one, version{}), "the copy is gone")
-	assert.False(t, c.known(sync, "b", one, two), "it is another one")
-	c.note(sync, "b", version{"u1", ""}, two)
-	assert.False(t, c.known(sync, "b", version{"u", "1"}, two), "a UID ends where it ends")
-	c.keep(sync, map[string]*wanted{})
-	assert.False(t, c.known(sync, "a", one, two), "nobody wants it any more")
-}
-
-// TestWhatASourceChoosesIsNotRemembered has UIDs and versions that no API server gives.
-func TestWhatASourceChoosesIsNotRemembered(t *testing.T) {
-	const size, secrets = 1 << 20, 32
-	var c copies
-	sync, copied := types.NamespacedName{Namespace: "n", Name: "clusters"}, version{"u", "1"}
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	for i := range secrets {
-		c.note(sync, fmt.Sprint(i), version{types.UID(strings.Repeat("u", size/2)), strings.Repeat("1", size/2)}, copied)
-	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	assert.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(size*secrets/4), "of what the source chose nothing stays")
-	assert.True(t, c.known(sync, "0", version{types.UID(strings.Repeat("u", size/2)), strings.Repeat("1", size/2)}, copied))
-}
-
-func TestNothingIsRememberedOfATargetSyncThatIsGone(t *testing.T) {
-	scheme := k8sruntime.NewScheme()
-	require.NoError(t, v1alpha1.AddToScheme(scheme))
-	r := &Reconciler{Client: fake.NewClientBuilder().WithScheme(scheme).Build(), Backoff: kit.NewBackoff(time.Second, time.Minute)}
-	gone, other := types.NamespacedName{Namespace: "n", Name: "gone"}, types.NamespacedName{Namespace: "n", Name: "other"}
-	for _, sync := range []types.NamespacedName{gone, other} {
-		r.copies.note(sync, "a", version{"u", "1"}, version{"v", "2"})
-	}
-
-	_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: gone})
-
-	require.NoError(t, err)
-	assert.NotContains(t, r.copies.equal, gone)
-	assert.Contains(t, r.copies.equal, other)
-}
-
 func TestOnlyWhatATargetSyncMadeIsMade(t *testing.T) {
 	labels := map[string]string{v1alpha1.TargetSyncLabel: v1alpha1.TargetSyncOK}
 	assert.True(t, isMade(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Labels: labels}}))
@@ -181,7 +131,6 @@ func TestNamesOfASourceMayNotFillTheMemory(t *testing.T) {
 	content := map[string][]byte{kubeconfigKey: []byte("k")}
 	s.takeSecret(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: long}, Data: content})
 	s.takeSecret(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: long}})
-	s.takeShoot(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: long}})
 	assert.Zero(t, len(s.wanted)+len(s.unusableNames)) // a failure would print the names
 	for i := range 40 {
 		s.takeSecret(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("uid", i), UID: types.UID(long)}, Data: content})
@@ -192,7 +141,7 @@ func TestNamesOfASourceMayNotFillTheMemory(t *testing.T) {
 	assert.Less(t, len(s.wanted), 17)
 }
 
-// gardener is a cluster that gives a kubeconfig for each Shoot.
+// gardener answers requests for kubeconfigs.
 type gardener struct {
 	client.Client
 	kubeconfig string
@@ -200,15 +149,6 @@ type gardener struct {
 
 func (gardener) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return apierrors.NewNotFound(schema.GroupResource{}, "any")
-}
-
-func (gardener) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
-	shoots := list.(*metav1.PartialObjectMetadataList)
-	shoots.Items = make([]metav1.PartialObjectMetadata, 100)
-	for i := range shoots.Items {
-		shoots.Items[i].Name = fmt.Sprint("shoot-", i)
-	}
-	return nil
 }
 
 func (g gardener) SubResource(string) client.SubResourceClient {
@@ -224,36 +164,62 @@ func (r requests) Create(_ context.Context, _, request client.Object, _ ...clien
 	return unstructured.SetNestedField(request.(*unstructured.Unstructured).Object, r.kubeconfig, "status", "kubeconfig")
 }
 
-func TestKubeconfigsOfShootsMayNotFillTheMemory(t *testing.T) {
+func TestKubeconfigsOfShoots(t *testing.T) {
 	for name, tc := range map[string]struct {
-		size, failed int
-		requeue      time.Duration
+		size    int
+		renewed bool
 	}{
-		"as Gardener has them":    {size: 4 << 10, requeue: 12 * time.Hour},
-		"together too much":       {size: 1 << 19, requeue: nextShoots},
-		"each more than a Secret": {size: 2 << 20, failed: 100},
+		"as Gardener has them": {4 << 10, true},
+		"more than a Secret":   {2 << 20, false},
+		"none":                 {0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			source := gardener{kubeconfig: base64.StdEncoding.EncodeToString(make([]byte, tc.size))}
-			sync := &v1alpha1.TargetSync{Spec: v1alpha1.TargetSyncSpec{SourceNamespace: "n", ShootNameExpression: "*"}}
-			s := &scope{wanted: map[string]*wanted{}, pattern: regexp.MustCompile(""), sync: sync, source: &target.Cluster{Client: source}, now: noon}
-			require.NoError(t, (&Reconciler{Client: source}).gatherShoots(t.Context(), s))
-			kept, failed := 0, 0
-			for _, shoot := range s.wanted {
-				if shoot.copy != nil {
-					kept += sizeOf(shoot.copy)
-				}
-				if shoot.failed {
-					failed++
-				}
+			s := &scope{sync: &v1alpha1.TargetSync{}, source: &target.Cluster{Client: source}, now: noon}
+			renewed, err := (&Reconciler{Client: source}).renewShoot(t.Context(), s, "shoot", &wanted{})
+			require.NoError(t, err)
+			assert.Equal(t, tc.renewed, renewed)
+			assert.Equal(t, !tc.renewed, len(s.problems) == 1)
+			if renewed {
+				assert.InDelta(t, 12*time.Hour, s.requeue, float64(time.Second))
 			}
-			assert.LessOrEqual(t, kept, maxBytes)
-			assert.Len(t, s.wanted, 100)
-			assert.Len(t, s.problems, tc.failed)
-			assert.Equal(t, tc.requeue == nextShoots || tc.failed > 0, failed > 0)
-			assert.InDelta(t, tc.requeue, s.requeue, float64(time.Second))
 		})
 	}
+}
+
+func TestACopyIsReadAgainOnlyWhereSomethingChanged(t *testing.T) {
+	read := 0
+	api := fake.NewClientBuilder().WithScheme(schemeOf(t)).Build()
+	live := interceptor.NewClient(api, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			read++
+			return c.Get(ctx, key, object, options...)
+		},
+	})
+	r, s := &Reconciler{Client: api, Live: live, metadata: api}, &scope{sync: &v1alpha1.TargetSync{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "sync"}}}
+	r.copies, _ = lru.New[types.NamespacedName, string](4)
+	write := func(uid types.UID, version, content string) {
+		t.Helper()
+		original := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{UID: uid, ResourceVersion: version}, Data: map[string][]byte{kubeconfigKey: []byte(content)}}
+		require.NoError(t, r.writeSecret(t.Context(), s, "one", original))
+	}
+	present := func() *corev1.Secret {
+		found := &corev1.Secret{}
+		require.NoError(t, api.Get(t.Context(), client.ObjectKey{Namespace: "n", Name: "one"}, found))
+		return found
+	}
+	write("u", "1", "a")
+	require.Equal(t, 1, read, "it is created")
+	copied := present()
+	copied.UID = "copy" // the client of tests gives none
+	require.NoError(t, api.Update(t.Context(), copied))
+	write("u", "1", "a")
+	require.Equal(t, 2, read, "the copy is another one")
+	write("u", "1", "a")
+	require.Equal(t, 2, read, "nothing changed")
+	write("u", "2", "b")
+	require.Equal(t, 3, read, "the original changed")
+	assert.Equal(t, []byte("b"), present().Data[kubeconfigKey])
 }
 
 // crowded is a cluster that has many objects in one page, whatever its limit, and always one more page.

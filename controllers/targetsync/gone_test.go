@@ -50,7 +50,7 @@ func TestNothingIsMadeForATargetSyncThatOnlyTheCacheHas(t *testing.T) {
 		}
 		return nil
 	}}
-	empty := fake.NewClientBuilder().WithScheme(schemeOf(t)).WithIndex(&v1alpha1.TargetSync{}, stayingIndex, staying).WithInterceptorFuncs(lagging).Build()
+	empty := fake.NewClientBuilder().WithScheme(schemeOf(t)).WithInterceptorFuncs(lagging).Build()
 	r := &Reconciler{
 		Client: empty, Live: empty, Recorder: record.NewFakeRecorder(5), Backoff: kit.NewBackoff(time.Second, time.Minute), Now: time.Now,
 	}
@@ -71,7 +71,7 @@ func TestASyncEndsOnceItsTargetSyncIsGone(t *testing.T) {
 			c := fake.NewClientBuilder().WithScheme(schemeOf(t)).WithObjects(present...).Build()
 			s := &scope{sync: sync("former"), now: noon, wanted: map[string]*wanted{"cluster": {}}}
 
-			err := writer{Client: c, live: c, metadata: c, copies: &copies{}}.write(t.Context(), s)
+			err := (&Reconciler{Client: c, Live: c, metadata: c}).write(t.Context(), s)
 
 			require.ErrorIs(t, err, kit.ErrStop)
 			left := &v1alpha1.TargetList{}

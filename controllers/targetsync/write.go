@@ -4,7 +4,9 @@
 package targetsync
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -16,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -47,23 +49,22 @@ func (c *changes) any() bool { return *c != changes{} }
 // token is another one for changes of other objects, and the same where somebody else keeps changing an object back.
 func (c *changes) token() string { return strconv.FormatUint(c.objects, 16) }
 
-// writer makes Targets and the Secrets behind them.
-type writer struct {
-	client.Client
-	live client.Reader
-	// metadata reads Secrets from the cache of metadata.
-	metadata client.Reader
-	copies   *copies
-}
-
 // write makes the Targets, each after its Secret, so that a Target always has its content.
-func (w writer) write(ctx context.Context, s *scope) error {
-	w.copies.keep(client.ObjectKeyFromObject(s.sync), s.wanted)
+func (r *Reconciler) write(ctx context.Context, s *scope) error {
 	for _, name := range slices.Sorted(maps.Keys(s.wanted)) {
-		if err := w.ended(ctx, s); err != nil {
+		if err := r.ended(ctx, s); err != nil {
 			return err
 		}
-		err := w.writeOne(ctx, s, name)
+		wanted := s.wanted[name]
+		if wanted.isShoot {
+			if renewed, err := r.renewShoot(ctx, s, name, wanted); err != nil {
+				return err
+			} else if !renewed {
+				continue
+			}
+		}
+		err := r.writeOne(ctx, s, name, wanted)
+		wanted.copy = nil
 		switch {
 		case err == nil:
 		case kit.IsTransient(err) || ctx.Err() != nil:
@@ -77,9 +78,9 @@ func (w writer) write(ctx context.Context, s *scope) error {
 
 // ended stops a sync whose TargetSync is deleted meanwhile: thousands of clusters take minutes. The event of the deletion starts the sync that cleans up. One
 // that is gone, or was made anew under its name, counts as deleted: nothing is written to it.
-func (w writer) ended(ctx context.Context, s *scope) error {
+func (r *Reconciler) ended(ctx context.Context, s *scope) error {
 	now := &v1alpha1.TargetSync{}
-	err := w.Get(ctx, client.ObjectKeyFromObject(s.sync), now)
+	err := r.Get(ctx, client.ObjectKeyFromObject(s.sync), now)
 	switch {
 	case apierrors.IsNotFound(err) || err == nil && now.UID != s.sync.UID:
 		s.sync.DeletionTimestamp = &metav1.Time{Time: s.now}
@@ -93,55 +94,53 @@ func (w writer) ended(ctx context.Context, s *scope) error {
 	return kit.ErrStop
 }
 
-func (w writer) writeOne(ctx context.Context, s *scope, name string) error {
-	wanted := s.wanted[name]
-	if wanted.failed {
-		return nil
-	}
+func (r *Reconciler) writeOne(ctx context.Context, s *scope, name string, wanted *wanted) error {
 	if wanted.copy != nil {
 		if name == s.access.secret.Name {
 			return errors.New("its Secret has the name of the one in spec.secretRef, which is never overwritten; rename that one")
 		}
-		if err := w.writeSecret(ctx, s, name, wanted.copy); err != nil {
+		if err := r.writeSecret(ctx, s, name, wanted.copy); err != nil {
 			return err
 		}
 	}
-	return w.writeTarget(ctx, s, name, wanted)
-}
-
-// cachedVersion returns the state of a Secret in the cache of metadata.
-func (w writer) cachedVersion(ctx context.Context, key types.NamespacedName) (version, error) {
-	secret := &metav1.PartialObjectMetadata{}
-	secret.SetGroupVersionKind(secretKind)
-	if err := w.metadata.Get(ctx, key, secret); err != nil {
-		return version{}, client.IgnoreNotFound(err)
-	}
-	return versionOf(secret), nil
+	return r.writeTarget(ctx, s, name, wanted)
 }
 
 // writeSecret brings the copy of a Secret to what it has to be. The present one is read live, because no cache holds the content of Secrets,
-// but only where this process has not seen both as they are now.
-func (w writer) writeSecret(ctx context.Context, s *scope, name string, described *corev1.Secret) error {
+// but only where this process has not found both equal as they are now.
+func (r *Reconciler) writeSecret(ctx context.Context, s *scope, name string, described *corev1.Secret) error {
 	original := versionOf(described)
 	described.ObjectMeta = made(s.sync.Namespace, name)
-	key, sync := client.ObjectKeyFromObject(described), client.ObjectKeyFromObject(s.sync)
-	if present, err := w.cachedVersion(ctx, key); err != nil || w.copies.known(sync, name, original, present) {
+	key, present := client.ObjectKeyFromObject(described), &metav1.PartialObjectMetadata{}
+	present.SetGroupVersionKind(secretKind)
+	if err := r.metadata.Get(ctx, key, present); client.IgnoreNotFound(err) != nil {
 		return err
 	}
-	copied, err := w.copySecret(ctx, s, described)
-	if err != nil {
-		return err
+	if last, ok := r.copies.Get(key); ok && original != "" && last == original+versionOf(present) {
+		return nil
 	}
-	w.copies.note(sync, name, original, versionOf(copied))
-	return nil
+	copied, err := r.copySecret(ctx, s, described)
+	if err == nil {
+		r.copies.Add(key, original+versionOf(copied))
+	}
+	return err
+}
+
+// versionOf stands for one state of one object; "" where it has none.
+func versionOf(object client.Object) string {
+	if object.GetUID() == "" {
+		return ""
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", object.GetUID(), object.GetResourceVersion())) // a source chooses how long they are
+	return string(sum[:])
 }
 
 // copySecret returns the copy as it is afterwards.
-func (w writer) copySecret(ctx context.Context, s *scope, described *corev1.Secret) (*corev1.Secret, error) {
+func (r *Reconciler) copySecret(ctx context.Context, s *scope, described *corev1.Secret) (*corev1.Secret, error) {
 	present := &corev1.Secret{}
-	err := w.live.Get(ctx, client.ObjectKeyFromObject(described), present)
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(described), present)
 	if apierrors.IsNotFound(err) {
-		return described, w.create(ctx, s, described)
+		return described, r.create(ctx, s, described)
 	}
 	if err != nil {
 		return nil, err
@@ -153,23 +152,18 @@ func (w writer) copySecret(ctx context.Context, s *scope, described *corev1.Secr
 		return present, nil
 	}
 	if present.Type != described.Type || present.Immutable != nil && *present.Immutable {
-		return described, w.replace(ctx, s, present, described)
+		if err := kit.DeleteLive(ctx, r.Live, r.Client, present, nil); err != nil {
+			return nil, err
+		}
+		return described, r.create(ctx, s, described)
 	}
 	present.Data = described.Data
 	s.changes.update(present)
-	return present, w.Update(ctx, present)
-}
-
-// replace deletes a Secret that the API server does not let change, and creates it anew.
-func (w writer) replace(ctx context.Context, s *scope, present, described *corev1.Secret) error {
-	if err := kit.DeleteLive(ctx, w.live, w.Client, present, nil); err != nil {
-		return err
-	}
-	return w.create(ctx, s, described)
+	return present, r.Update(ctx, present)
 }
 
 // writeTarget brings a Target to what it has to be. Labels and annotations of others stay.
-func (w writer) writeTarget(ctx context.Context, s *scope, name string, wanted *wanted) error {
+func (r *Reconciler) writeTarget(ctx context.Context, s *scope, name string, wanted *wanted) error {
 	ref := wanted.ref
 	described := &v1alpha1.Target{
 		ObjectMeta: made(s.sync.Namespace, name), Spec: v1alpha1.TargetSpec{Type: v1alpha1.KubernetesClusterTargetType, SecretRef: &ref},
@@ -178,12 +172,12 @@ func (w writer) writeTarget(ctx context.Context, s *scope, name string, wanted *
 		described.Annotations = map[string]string{v1alpha1.LastTargetSyncAnnotation: wanted.renewed}
 	}
 	present := &v1alpha1.Target{}
-	if err := w.Get(ctx, client.ObjectKeyFromObject(described), present); err == nil && checkMade(present, "Target") == nil && !complete(present, described) {
+	if err := r.Get(ctx, client.ObjectKeyFromObject(described), present); err == nil && checkMade(present, "Target") == nil && !complete(present, described) {
 		return nil
 	}
-	err := w.live.Get(ctx, client.ObjectKeyFromObject(described), present)
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(described), present)
 	if apierrors.IsNotFound(err) {
-		return w.create(ctx, s, described)
+		return r.create(ctx, s, described)
 	}
 	if err != nil {
 		return err
@@ -195,7 +189,7 @@ func (w writer) writeTarget(ctx context.Context, s *scope, name string, wanted *
 		return nil
 	}
 	s.changes.update(present)
-	return w.Update(ctx, present)
+	return r.Update(ctx, present)
 }
 
 // complete makes a Target what it has to be, and reports whether that changed it.
@@ -209,9 +203,9 @@ func complete(present, described *v1alpha1.Target) bool {
 	return !equality.Semantic.DeepEqual(before.Spec, present.Spec) || !maps.Equal(before.Annotations, present.Annotations)
 }
 
-func (w writer) create(ctx context.Context, s *scope, object client.Object) error {
+func (r *Reconciler) create(ctx context.Context, s *scope, object client.Object) error {
 	s.changes.create(object)
-	return w.Create(ctx, object)
+	return r.Create(ctx, object)
 }
 
 // made is the metadata of everything that a TargetSync makes.
@@ -236,4 +230,148 @@ func checkMade(object client.Object, kind string) error {
 		return fmt.Errorf("%s %q is being deleted; it is made again when it is gone", kind, object.GetName())
 	}
 	return nil
+}
+
+// prune deletes what earlier syncs have made for clusters that the source no longer knows. After a problem it deletes nothing.
+func (r *Reconciler) prune(ctx context.Context, s *scope) error {
+	if len(s.problems) > 0 {
+		return nil
+	}
+	return r.deleteMade(ctx, s, func(object client.Object) bool {
+		wanted := s.wanted[object.GetName()]
+		return wanted == nil || isSecret(object) && wanted.ref.Name != object.GetName()
+	})
+}
+
+// uninstall deletes in a deletion whatever was made. Another TargetSync of the namespace takes it over as it is: its next sync deletes what
+// its own source does not know.
+func (r *Reconciler) uninstall(ctx context.Context, s *scope) error {
+	if s.sync.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	r.sources.leave(client.ObjectKeyFromObject(s.sync))
+	heirs, err := others(ctx, r.Live, s.sync)
+	if err != nil {
+		return err
+	}
+	if len(heirs) == 0 {
+		if err := r.deleteMade(ctx, s, func(client.Object) bool { return true }); err != nil {
+			return err
+		}
+	}
+	err = patchMetadata(ctx, r.Client, s.sync, kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer})
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	return kit.ErrStop
+}
+
+// deleteMade deletes of what TargetSyncs have made in the namespace that which useless selects: Targets first, so that none is left without
+// content. It stops where another TargetSync has come, which may have made it. The Secret with the access to the source is never deleted.
+func (r *Reconciler) deleteMade(ctx context.Context, s *scope, useless func(client.Object) bool) error {
+	reader := r.Live // of others once; the cache shows who comes meanwhile
+	for _, kind := range []schema.GroupVersionKind{v1alpha1.GroupVersion.WithKind("Target"), secretKind} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		err := r.Live.List(ctx, list, client.InNamespace(s.sync.Namespace), client.MatchingLabels{v1alpha1.TargetSyncLabel: v1alpha1.TargetSyncOK})
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			object := &list.Items[i]
+			object.SetGroupVersionKind(kind)
+			isAccess := isSecret(object) && object.Name == s.sync.Spec.SecretRef.Name
+			if isAccess || !isMade(object) || !object.DeletionTimestamp.IsZero() || !useless(object) {
+				continue
+			}
+			if others, err := others(ctx, reader, s.sync); err != nil || len(others) > 0 {
+				return cmp.Or(err, kit.ErrStop)
+			}
+			reader = r.Client
+			s.changes.delete(object)
+			if err := kit.DeleteLive(ctx, r.Live, r.Client, object, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func isSecret(object client.Object) bool {
+	return object.GetObjectKind().GroupVersionKind().GroupKind() == secretKind.GroupKind()
+}
+
+const reasonClusterRemoved = "ClusterRemoved"
+
+// skipIndex finds the DeployItems whose uninstall may be skipped.
+const skipIndex = "skip-uninstall-if-cluster-removed"
+
+func skipsUninstall(object client.Object) []string {
+	if item, ok := object.(*v1alpha1.DeployItem); ok && item.Spec.OnDelete != nil && item.Spec.OnDelete.SkipUninstallIfClusterRemoved {
+		return []string{"true"}
+	}
+	return nil
+}
+
+// skipUninstalls lets DeployItems go whose Shoot is gone or in deletion. Before that it notes on each which Shoot it deploys to: in its
+// deletion the Target may be gone, too.
+func (r *Reconciler) skipUninstalls(ctx context.Context, s *scope) error {
+	if s.pattern == nil || s.sync.Spec.ShootNameExpression == "" {
+		return nil
+	}
+	items := &v1alpha1.DeployItemList{}
+	if err := r.List(ctx, items, client.InNamespace(s.sync.Namespace), client.MatchingFields{skipIndex: "true"}); err != nil {
+		return err
+	}
+	for i := range items.Items {
+		if err := r.skipUninstall(ctx, s, &items.Items[i]); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) skipUninstall(ctx context.Context, s *scope, item *v1alpha1.DeployItem) error {
+	cluster, err := r.clusterOf(ctx, item)
+	if err != nil || cluster == "" {
+		return err
+	}
+	change := kit.MetadataChange{Annotations: map[string]*string{v1alpha1.ClusterNameAnnotation: &cluster}}
+	skipped := !item.DeletionTimestamp.IsZero() && s.isRemoved(cluster) && item.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] != "true"
+	if skipped {
+		yes := "true"
+		change.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] = &yes
+	}
+	if err := kit.PatchMetadata(ctx, r.Client, item, change); err != nil {
+		return err
+	}
+	if skipped {
+		r.Recorder.Eventf(item, corev1.EventTypeWarning, reasonClusterRemoved,
+			"Shoot %s in namespace %s of the source cluster is gone or in deletion: the DeployItem is deleted without uninstall, as spec.onDelete.skipUninstallIfClusterRemoved says",
+			cluster, s.sync.Spec.SourceNamespace)
+	}
+	return nil
+}
+
+// clusterOf returns the Shoot that a DeployItem deploys to; empty where no TargetSync made its Target. The copies of a Target that
+// Installations make name the same Secret, which has the name of the Shoot.
+func (r *Reconciler) clusterOf(ctx context.Context, item *v1alpha1.DeployItem) (string, error) {
+	noted := item.Annotations[v1alpha1.ClusterNameAnnotation]
+	if item.Spec.Target == nil {
+		return "", nil
+	}
+	used := &v1alpha1.Target{}
+	err := r.Get(ctx, client.ObjectKey{Namespace: item.Namespace, Name: item.Spec.Target.Name}, used)
+	if err != nil {
+		return noted, client.IgnoreNotFound(err)
+	}
+	if used.Labels[v1alpha1.TargetSyncLabel] != v1alpha1.TargetSyncOK || used.Spec.SecretRef == nil {
+		return "", nil
+	}
+	return used.Spec.SecretRef.Name, nil
+}
+
+// isRemoved reports whether the source knows no Shoot of a name, or is deleting it. A name that is not selected says nothing about its Shoot.
+func (s *scope) isRemoved(cluster string) bool {
+	return s.pattern.MatchString(cluster) && (s.wanted[cluster] == nil || s.wanted[cluster].leaving)
 }
