@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package defaultcontext keeps a Context named default in every namespace, so that Installations find the default component repository
-// without anybody writing a Context for each namespace. It promises nothing to others.
+// without anybody writing a Context for each namespace.
 package defaultcontext
 
 import (

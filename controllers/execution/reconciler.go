@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package execution reconciles Executions: it makes DeployItems from templates, starts each as soon as what it depends on has
-// succeeded, and reports what became of them. It promises nothing to others.
+// succeeded, and reports what became of them.
 package execution
 
 import (

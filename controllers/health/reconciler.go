@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package health shows in an LsHealthCheck whether the Deployments of this system run. It promises nothing to others.
+// Package health shows in an LsHealthCheck whether the Deployments of this system run.
 package health
 
 import (

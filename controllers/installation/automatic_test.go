@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
 func TestDueByClock(t *testing.T) {
@@ -71,10 +71,10 @@ func TestDueByClock(t *testing.T) {
 			inst.Status.ObservedGeneration = 1
 			inst.Status.TransitionTimes = &v1alpha1.TransitionTimes{FinishedTime: &metav1.Time{Time: ended}}
 			tc.configure(inst)
-			s := newReconciliation(inst, ended.Add(tc.now))
+			s := newScope(inst, ended.Add(tc.now))
 			assert.Equal(t, tc.due, s.dueByClock())
 			assert.Equal(t, tc.due, s.automatic)
-			assert.Equal(t, tc.wake, s.Requeue)
+			assert.Equal(t, tc.wake, s.requeue)
 		})
 	}
 }
@@ -85,7 +85,7 @@ func TestRetriesOfTheClockAreCountedAndAnnounced(t *testing.T) {
 	inst.Status.ObservedGeneration = 1
 	begin := time.Unix(1000, 0)
 	for try := range int32(3) {
-		s := newReconciliation(inst, begin.Add(time.Duration(try)*time.Hour))
+		s := newScope(inst, begin.Add(time.Duration(try)*time.Hour))
 		if try > 0 {
 			assert.True(t, s.dueByClock())
 			assert.Equal(t, "automatic retry after a failure", s.clockReason())
@@ -97,7 +97,7 @@ func TestRetriesOfTheClockAreCountedAndAnnounced(t *testing.T) {
 		}
 		assert.Contains(t, conditions.GetMessage(inst, meta.ReconcilingCondition), "tried again at ")
 	}
-	s := newReconciliation(inst, begin.Add(9*time.Hour))
+	s := newScope(inst, begin.Add(9*time.Hour))
 	s.start("next", "somebody asked")
 	assert.Nil(t, inst.Status.AutomaticReconcileStatus)
 }

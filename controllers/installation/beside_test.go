@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
+	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
 // overtaking is a client before each write of which, to one Installation, somebody edits that.
@@ -54,39 +54,6 @@ func (s *stage) respecify(name string, n int64) {
 		"spec":     object{"blueprint": leaf.Spec.Blueprint},
 	})
 	_ = s.client.Patch(s.ctx, leaf, client.RawPatch(types.MergePatchType, []byte(patch))) // the next edit says the same
-}
-
-// TestJobsBeginAndEndBesideEdits edits an Installation before each write of its controller, so that each of them loses.
-func TestJobsBeginAndEndBesideEdits(t *testing.T) {
-	for name, edit := range map[string]func(s *stage, n int64){
-		"of the spec": func(s *stage, n int64) { s.respecify("one", n) },
-		"of labels": func(s *stage, n int64) {
-			patch := fixture.JSONOf(object{"metadata": object{"labels": object{"example.com/n": fmt.Sprint(n)}}})
-			_ = s.client.Patch(s.ctx, &v1alpha1.Installation{ObjectMeta: s.named("one")}, client.RawPatch(types.MergePatchType, []byte(patch)))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
-			s.stop()
-			s.meddle = func(c client.WithWatch) client.WithWatch {
-				return s.overtaking(c, "one", func(n int64) { edit(s, n) })
-			}
-			s.start()
-			s.create(fixture.Following(s.leaf("one", "v0")))
-			first := s.finish(s.execution("one", ""), v1alpha1.PhaseSucceeded)
-			ended := s.installation("one", func(inst *v1alpha1.Installation) bool { return inst.Status.JobIDFinished == first })
-			assert.Contains(t, ended.Finalizers, v1alpha1.Finalizer)
-			assert.Equal(t, v1alpha1.PhaseSucceeded, lastEntry(ended))
-		})
-	}
-}
-
-// lastEntry is the phase in which the last job ended.
-func lastEntry(inst *v1alpha1.Installation) v1alpha1.Phase {
-	if len(inst.Status.History) == 0 {
-		return inst.Status.Phase
-	}
-	return v1alpha1.Phase(inst.Status.History[0].LastReconciledStatus)
 }
 
 // TestASpecThatChangesWithTheEndOfAJobStartsAnother edits the spec right before the end of a job is written.

@@ -17,11 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
-func TestNoDurationIsKeptOfAnInstallationThatIsGone(t *testing.T) {
+func TestE17NothingIsKeptOfAnInstallationThatIsGone(t *testing.T) {
 	inst := fixture.Working("root", "1", "")
 	inst.Spec.Suspend = true
 	r, recorder := with(t, inst), metrics.NewRecorder()
@@ -30,7 +30,7 @@ func TestNoDurationIsKeptOfAnInstallationThatIsGone(t *testing.T) {
 			return nil
 		},
 	})
-	r.furnish(r.Client)
+	r.setUp(r.Client)
 	r.Now, r.Backoff, r.Recorder = time.Now, kit.NewBackoff(time.Second, time.Minute), silent
 	r.Metrics = runtimectrl.Metrics{Scheme: r.Scheme(), MetricsRecorder: recorder}
 	registry, request := prometheus.NewRegistry(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(inst)}
@@ -43,6 +43,9 @@ func TestNoDurationIsKeptOfAnInstallationThatIsGone(t *testing.T) {
 		return len(found)
 	}
 	assert.Equal(t, 1, series())
+	r.begun.Store(request.NamespacedName, begunJob{"job", time.Now()})
 	require.NoError(t, r.Delete(t.Context(), inst))
 	assert.Zero(t, series())
+	_, isKept := r.begun.Load(request.NamespacedName)
+	assert.False(t, isKept, "when its job has begun, from which the moment of grace counts")
 }

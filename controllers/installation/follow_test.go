@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture/cluster"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
+	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
 func TestTheNearestSaysWhetherChangesStartJobs(t *testing.T) {
@@ -46,7 +46,7 @@ func TestTheNearestSaysWhetherChangesStartJobs(t *testing.T) {
 					ContextConfiguration: v1alpha1.ContextConfiguration{ReconcileIfChanged: test.inContext},
 				},
 			}
-			by, undecided, err := Following{ByDefault: test.operator, Namespaces: true}.by(t.Context(), cluster.With(t, objects...), inst)
+			by, undecided, err := Following{ByDefault: test.operator, Namespaces: true}.by(t.Context(), fixture.Cluster(t, relations.Index, objects...), inst)
 			require.NoError(t, err)
 			assert.False(t, undecided)
 			if test.want == "" {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
+	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
 // deployedBy makes the DeployItem of an Execution, as its controller does, with what a deployer recorded.

@@ -15,11 +15,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/children"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
 func TestF08WhatHealsByItselfIsNotStalled(t *testing.T) {
@@ -47,11 +46,11 @@ func TestF08WhatHealsByItselfIsNotStalled(t *testing.T) {
 		"a deploy item that failed":               {fixture.Following(root()), jobs.Operation, "DeployItemFailed", false},
 		"missing import of a suspended one":       {suspended, jobs.ImportOperation, jobs.ReasonImportNotFound, false},
 		"missing import of one that is deleted":   {deleted, jobs.ImportOperation, jobs.ReasonImportNotFound, false},
-		"somebody else's Execution in the way":    {fixture.Following(root()), jobs.Operation, children.ReasonExecutionExists, false},
+		"somebody else's Execution in the way":    {fixture.Following(root()), jobs.Operation, reasonExecutionExists, false},
 		"a login that a registry does not accept": {fixture.Following(root()), jobs.ComponentOperation, "Unauthorized", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newReconciliation(c.inst, time.Unix(2, 0))
+			s := newScope(c.inst, time.Unix(2, 0))
 			s.fail(&kit.Failure{Kind: kit.Stalled, Operation: c.operation, Reason: c.reason, Err: assert.AnError})
 			assert.True(t, c.inst.Status.Phase.IsFailed())
 			assert.True(t, c.inst.Status.IsIdle())
@@ -88,10 +87,10 @@ func TestF08TheRootSaysWhetherWhatFailedBelowHeals(t *testing.T) {
 			execution.Status.JobID, execution.Status.JobIDFinished, execution.Status.Phase = "job", "job", v1alpha1.PhaseSucceeded
 			tc.change(root, execution)
 
-			s := newReconciliation(root, time.Unix(2, 0))
-			s.family.Execution, s.family.Children = execution, map[string]*v1alpha1.Installation{"middle": middle}
+			s := newScope(root, time.Unix(2, 0))
+			s.execution, s.children = execution, map[string]*v1alpha1.Installation{"middle": middle}
 			var failure *kit.Failure
-			require.ErrorAs(t, with(t, root, middle, leaf).children.ObserveChildren(t.Context(), s.family), &failure)
+			require.ErrorAs(t, with(t, root, middle, leaf).observeChildren(t.Context(), s), &failure)
 			s.fail(failure)
 			assert.Equal(t, tc.heals, conditions.IsReconciling(root))
 			assert.Equal(t, !tc.heals, conditions.IsStalled(root))
@@ -111,7 +110,7 @@ func TestF09SuspensionLeavesReadyAsItIs(t *testing.T) {
 			inst := fixture.Following(&v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Generation: 2}})
 			c.show(inst)
 			inst.Status.ObservedGeneration, inst.Spec.Suspend = 1, true
-			reason, err := (&Reconciler{}).trigger(t.Context(), newReconciliation(inst, time.Unix(2, 0)))
+			reason, err := (&Reconciler{}).trigger(t.Context(), newScope(inst, time.Unix(2, 0)))
 			assert.NoError(t, err)
 			assert.Empty(t, reason)
 			assert.Equal(t, c.want, conditions.GetReason(inst, meta.ReadyCondition))

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
+	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
 // deployWith returns the deployExecutions of leaf with a text of the template replaced.

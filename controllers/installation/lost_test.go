@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
+	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
 func TestOnlyASuspendedSpecCountsAsObservedWithALoss(t *testing.T) {
@@ -24,12 +24,12 @@ func TestOnlyASuspendedSpecCountsAsObservedWithALoss(t *testing.T) {
 		want      int64
 	}{"suspended": {true, 2}, "at work": {false, 1}} {
 		t.Run(name, func(t *testing.T) {
-			s := newReconciliation(fixture.Grown(v1alpha1.PhaseSucceeded), time.Time{})
-			s.Inst.Generation, s.Inst.Status.ObservedGeneration, s.Inst.Spec.Suspend = 2, 1, tc.suspended
+			s := newScope(fixture.Grown(v1alpha1.PhaseSucceeded), time.Time{})
+			s.inst.Generation, s.inst.Status.ObservedGeneration, s.inst.Spec.Suspend = 2, 1, tc.suspended
 			shown, err := with(t).showLoss(t.Context(), s)
 			require.NoError(t, err)
 			assert.True(t, shown)
-			assert.Equal(t, tc.want, s.Inst.Status.ObservedGeneration)
+			assert.Equal(t, tc.want, s.inst.Status.ObservedGeneration)
 		})
 	}
 }
@@ -52,18 +52,18 @@ func TestALossIsShownOnlyWhenTheAPIServerHasItToo(t *testing.T) {
 		"it has another owner of the name": {execution(fixture.Working("root", "another", "job")), "does not belong to this installation"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newReconciliation(fixture.Grown(v1alpha1.PhaseSucceeded), time.Time{})
+			s := newScope(fixture.Grown(v1alpha1.PhaseSucceeded), time.Time{})
 			r := with(t, tc.objects...)
 			shown, err := r.showLoss(t.Context(), s)
 			require.NoError(t, err)
 			assert.Equal(t, tc.want != "", shown)
-			assert.Equal(t, tc.want != "", conditions.IsFalse(s.Inst, meta.ReadyCondition))
-			assert.Contains(t, conditions.GetMessage(s.Inst, meta.ReadyCondition), tc.want)
+			assert.Equal(t, tc.want != "", conditions.IsFalse(s.inst, meta.ReadyCondition))
+			assert.Contains(t, conditions.GetMessage(s.inst, meta.ReadyCondition), tc.want)
 
-			before := s.Inst.Status.DeepCopy()
+			before := s.inst.Status.DeepCopy()
 			_, err = r.showLoss(t.Context(), s)
 			require.NoError(t, err)
-			assert.Equal(t, before, &s.Inst.Status, "nothing changes while nothing changes")
+			assert.Equal(t, before, &s.inst.Status, "nothing changes while nothing changes")
 		})
 	}
 }
@@ -80,15 +80,15 @@ func TestExportsComeAgainAtAPace(t *testing.T) {
 		"just now":                  {4 * time.Second, false, exportPace - 4*time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newReconciliation(fixture.Working("root", "1", "job"), time.Time{})
-			s.Now = now
-			s.Inst.Status.Phase, s.Inst.Status.ObservedGeneration = v1alpha1.PhaseSucceeded, s.Inst.Generation
-			s.Inst.Status.TransitionTimes = &v1alpha1.TransitionTimes{FinishedTime: &metav1.Time{Time: now.Add(-tc.ended)}}
-			s.Inst.Spec.Exports.Data = []v1alpha1.DataExport{{Name: "out", DataRef: "out"}}
+			s := newScope(fixture.Working("root", "1", "job"), time.Time{})
+			s.now = now
+			s.inst.Status.Phase, s.inst.Status.ObservedGeneration = v1alpha1.PhaseSucceeded, s.inst.Generation
+			s.inst.Status.TransitionTimes = &v1alpha1.TransitionTimes{FinishedTime: &metav1.Time{Time: now.Add(-tc.ended)}}
+			s.inst.Spec.Exports.Data = []v1alpha1.DataExport{{Name: "out", DataRef: "out"}}
 			reason, err := with(t).exportsAgain(t.Context(), s)
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, reason != "", reason)
-			assert.Equal(t, tc.wake, s.Requeue)
+			assert.Equal(t, tc.wake, s.requeue)
 		})
 	}
 }

@@ -11,20 +11,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
 func TestT01ARefusalIsWrittenOnce(t *testing.T) {
 	r := with(t)
-	s := newReconciliation(fixture.Node("child", "child"), time.Time{})
+	s := newScope(fixture.Node("child", "child"), time.Time{})
 	err := r.checkOwner(t.Context(), s)
 	var failure *kit.Failure
 	require.ErrorAs(t, err, &failure)
-	s.Inst.Status.LastError = &v1alpha1.Error{Reason: failure.Reason, Message: failure.Error()}
+	s.inst.Status.LastError = &v1alpha1.Error{Reason: failure.Reason, Message: failure.Error()}
 	require.ErrorIs(t, r.checkOwner(t.Context(), s), kit.ErrStop)
-	s.Inst.Status.JobID = "running"
+	s.inst.Status.JobID = "running"
 	assert.ErrorAs(t, r.checkOwner(t.Context(), s), &failure, "a running job still has to end")
 }
 

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
+	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
 func TestE12FailedDeletionsThatAreTriedAgain(t *testing.T) {
@@ -51,7 +51,7 @@ func TestE12FailedDeletionsThatAreTriedAgain(t *testing.T) {
 			if tc.other != nil {
 				objects = append(objects, tc.other)
 			}
-			s := newReconciliation(tc.inst, time.Unix(2, 0))
+			s := newScope(tc.inst, time.Unix(2, 0))
 			s.asked = tc.asked
 			again, err := with(t, objects...).retriesDeletion(t.Context(), s)
 			require.NoError(t, err)

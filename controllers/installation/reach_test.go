@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
+	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
 // reachingOut are blueprints that use something of the namespace that no Installation imports, by how they do it.

@@ -2,29 +2,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package installation reconciles Installations: it decides when a job starts, turns blueprint and imports into an Execution and
-// reports what became of it. It promises nothing to others.
+// reports what became of it.
 package installation
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/controller"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/flowcontrol"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/children"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/force"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/order"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/plan"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/publishing"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/writing"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/watching"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
+	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+	"github.com/flux-landscaper/flux-landscaper/sources/view"
 )
 
 // Reconciler reconciles Installations.
@@ -51,20 +54,145 @@ type Reconciler struct {
 	Following Following
 	// Now is the clock.
 	Now func() time.Time
-
 	// Shard holds the Installations that the process brings on.
 	Shard kit.Shard
 
-	installations kit.Consistency
-	executions    kit.Consistency
-	begun         sync.Map
-	related       *relations.Finder
-	writer        *writing.Writer
-	order         *order.Order
-	plans         *plan.Maker
-	children      *children.Keeper
-	publisher     *publishing.Publisher
-	force         *force.Deletion
+	related *relations.Finder
+	// metadata reads Secrets from the cache of metadata; Client would ask the API server.
+	metadata client.Reader
+	// installations, executions, dataObjects, targets and states (Secrets of templates) know what was written to them.
+	installations, executions, dataObjects, targets, states kit.Consistency
+	// begun has by Installation which job this process has begun, and when.
+	begun sync.Map
+	// kept has what running jobs have made of their inputs.
+	kept inputs.JobMemory[remembered]
+	// restored says how often finalizers are put back.
+	restored *flowcontrol.Backoff
+	echo     echo
+}
+
+// scope is everything that one reconciliation has read and decided so far.
+type scope struct {
+	inst *v1alpha1.Installation
+	now  time.Time
+	// requeue is when to look again without an event; 0 is never.
+	requeue time.Duration
+	// persisted is the status that the API server has, started the one right after a job was started in this reconciliation.
+	persisted, started *v1alpha1.InstallationStatus
+	// outcome is set when the running job ended in this reconciliation.
+	outcome *outcome
+	jitter  kit.Jitter
+	begun   *sync.Map
+
+	// execution and children, by object name, are as the cache has them; foreign is somebody else's Execution with the name that ours would have.
+	execution, foreign *v1alpha1.Execution
+	children           map[string]*v1alpha1.Installation
+
+	// prepared says that all children have the specs of the running job.
+	prepared bool
+	// asked says that the operation annotation asks for a job, automatic that the clock started the one of this reconciliation.
+	asked, automatic bool
+	// triggered says why a job was started in this reconciliation; "" when none was.
+	triggered string
+
+	inputs.Inputs
+	// clusters issues kubeconfigs to templates; nil where the process does not.
+	clusters *inputs.Issuer
+	// env is what the templates see, shown what they see of the component.
+	env   *render.Environment
+	shown *view.View
+	// content has only values when nothing is left to make; it is nil until the inputs have been read.
+	*content
+}
+
+// content is what a job is going to make.
+type content struct {
+	values      *render.Values
+	deployItems []v1alpha1.DeployItemTemplate
+	// subinstallations are the templates of the children.
+	subinstallations []model.InstallationTemplate
+	// unknown are keys without effect in the blueprint and in what its templates made.
+	unknown []document.Key
+}
+
+// outcome is how a job ended in a reconciliation.
+type outcome struct {
+	// failure is nil where the job has succeeded; message says then what it has deployed.
+	failure *kit.Failure
+	message string
+	// took is for how long the job has run.
+	took time.Duration
+}
+
+// begunJob is a job and when it has begun.
+type begunJob struct {
+	id string
+	at time.Time
+}
+
+// newScope begins a reconciliation.
+func newScope(inst *v1alpha1.Installation, now time.Time) *scope {
+	return &scope{inst: inst, persisted: inst.Status.DeepCopy(), now: now, begun: &sync.Map{}}
+}
+
+// wake asks for another look after d unless an earlier one is planned.
+func (s *scope) wake(d time.Duration) {
+	if d > 0 && (s.requeue == 0 || d < s.requeue) {
+		s.requeue = d
+	}
+}
+
+// SetupWithManager registers indexes, watches and the controller. Kinds of Flux sources that the cluster does not serve are not
+// watched.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
+	r.setUp(mgr.GetCache())
+	if err := watching.Index(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	found := watching.Finder{
+		Reader: r.Client, Related: r.related, Unwatched: r.UnwatchedSources, Seen: r.seen, Namespaces: r.Following.Namespaces,
+	}
+	watches, err := found.Watch(mgr)
+	if err != nil {
+		return err
+	}
+	return watches.WithOptions(fairqueue.Options(concurrency, 0)).Complete(r)
+}
+
+// setUp takes what reads Secrets and ConfigMaps from the cache of metadata.
+func (r *Reconciler) setUp(metadata client.Reader) {
+	r.metadata, r.Inputs.Metadata = metadata, metadata
+	r.related = &relations.Finder{Reader: r.Client, Live: r.Live}
+	r.restored = kit.NewRestorations()
+}
+
+// seen notes that the cache shows an object by now, or does not show it any more.
+func (r *Reconciler) seen(kind string, object client.Object) {
+	switch kind {
+	case "Secret":
+		r.states.Stale(object)
+	case "DataObject", "Target":
+		r.written(object).Stale(object)
+		r.echo.changed()
+	}
+}
+
+// UnwatchableSources returns the kinds of Flux sources that the cluster serves and that this process may not list or watch, in a namespace
+// or with "" in all, and logs what is missing. A forbidden watch would keep every other kind from being served: clients have to read
+// these kinds live, and the Reconciler must not watch them. It fails when the API server does not answer.
+func UnwatchableSources(ctx context.Context, c client.Client, namespace string) ([]client.Object, error) {
+	kinds, err := flux.Available(c.RESTMapper())
+	if err != nil {
+		return nil, fmt.Errorf("find the kinds of Flux sources: %w", err)
+	}
+	found, err := flux.FindUnwatchable(ctx, c, kinds, namespace)
+	var refused []client.Object
+	for _, one := range found {
+		refused = append(refused, one.Kind)
+		ctrl.Log.WithName("installation").Error(nil, "the controller may not "+one.Missing+": Installations do not notice by themselves when "+
+			"sources of this kind change; all other kinds work. Grant get, list and watch and restart the controller")
+	}
+	return refused, err
 }
 
 // Reconcile brings one Installation on.
@@ -74,13 +202,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.installations.Forget(req.NamespacedName)
 		r.Backoff.Forget(req.NamespacedName)
 		r.begun.Delete(req.NamespacedName)
-		r.writer.Restored.Reset(req.String())
-		r.plans.Forget(req.NamespacedName)
+		r.restored.Reset(req.String())
+		r.forget(req.NamespacedName)
 		kit.ForgetDurations(ctx, r.Metrics, inst, req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !r.Shard.Has(inst) {
-		r.plans.Forget(req.NamespacedName)
+		r.forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	if r.installations.Stale(inst) || inst.Annotations[v1alpha1.IgnoreAnnotation] == "true" {
@@ -89,71 +217,76 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	started := r.Now()
 	defer func() { r.Metrics.RecordDuration(ctx, inst, started) }()
 
-	s := newReconciliation(inst, started)
-	s.jitter, s.begun, s.plan.Clusters = r.Jitter, &r.begun, r.Inputs.ClustersFor(inst)
-	defer s.plan.GiveBack()
+	s := newScope(inst, started)
+	s.jitter, s.begun, s.clusters = r.Jitter, &r.begun, r.Inputs.ClustersFor(inst)
+	defer s.GiveBack()
 	if err := r.takeOver(ctx, s); err != nil {
 		return r.settle(ctx, s, err)
 	}
 	return r.settle(ctx, s, kit.Run(ctx, s, r.steps(inst)))
 }
 
-func (r *Reconciler) steps(inst *v1alpha1.Installation) []kit.Step[*reconciliation] {
-	if force.Requested(inst) {
-		return []kit.Step[*reconciliation]{
-			remains(r.force.Survey),          // internal/force  name, owners   → everything there is, read live
-			remains(r.force.RecordLeftovers), // internal/force  deploy items   → record of what stays behind
-			remains(r.force.Dismantle),       // internal/force  record written → the tree taken apart
-			r.release,                        // delete.go       all gone       → finalizer off
+// steps are what a reconciliation does, one after the other until one stops. Each says what it takes and gives.
+func (r *Reconciler) steps(inst *v1alpha1.Installation) []kit.Step[*scope] {
+	if forceRequested(inst) {
+		return []kit.Step[*scope]{
+			r.dismantle, // force.go    everything there is, read live → record of what stays behind, the tree taken apart
+			r.release,   // delete.go   all gone                       → finalizer off
 		}
 	}
 	if !inst.DeletionTimestamp.IsZero() {
-		return []kit.Step[*reconciliation]{
-			draft(r.writer.Mend),                    // internal/writing   job of an operation → annotation gone
-			family(r.children.FindExecution),        // internal/children  name                → Execution as the cache has it
-			family(r.children.FindChildren),         // internal/children  owner               → sub-installations as the cache has them
-			family(r.children.MoveShard),            // internal/children  label of the shard  → the same on the children
-			r.interrupt,                             // operation.go       operation           → children interrupted
-			r.decideDeletion,                        // delete.go          state of the job    → running job or stop
-			family(r.order.AwaitSuccessors),         // internal/order     exports in use      → waits
-			family(r.children.DeleteChildren),       // internal/children  sub-installations   → deleted, consumers first
-			family(r.children.DeleteExecution),      // internal/children  Execution           → deleted
-			family(r.children.AwaitDeletedChildren), // internal/children  what is still there → waiting or failed
-			r.release,                               // delete.go          all gone            → finalizer off
+		return []kit.Step[*scope]{
+			r.mend,                 // status.go    job of an operation → annotation gone
+			r.findExecution,        // apply.go     name                → Execution as the cache has it
+			r.findChildren,         // apply.go     owner               → sub-installations as the cache has them
+			r.moveShard,            // children.go  label of the shard  → the same on the children
+			r.interrupt,            // trigger.go   operation           → children interrupted
+			r.decideDeletion,       // delete.go    state of the job    → running job or stop
+			r.awaitSuccessors,      // order.go     exports in use      → waits
+			r.deleteChildren,       // delete.go    sub-installations   → deleted, consumers first
+			r.deleteExecution,      // delete.go    Execution           → deleted
+			r.awaitDeletedChildren, // delete.go    what is still there → waiting or failed
+			r.release,              // delete.go    all gone            → finalizer off
 		}
 	}
-	return []kit.Step[*reconciliation]{
+	return []kit.Step[*scope]{
 		// decide
-		r.checkOwner,                     // ownership.go         owner                 → nobody, or an Installation that lists this one
-		draft(r.writer.Mend),             // internal/writing     job of an operation   → annotation gone; a finalizer that was lost → back
-		family(r.children.FindExecution), // internal/children    name                  → Execution as the cache has it
-		family(r.children.FindChildren),  // internal/children    owner                 → sub-installations as the cache has them
-		family(r.children.MoveShard),     // internal/children    label of the shard    → the same on the children
-		family(r.children.ShowDrift),     // internal/children    children that drifted → condition Drifted
-		r.interrupt,                      // operation.go         operation: interrupt  → children interrupted
-		r.decideJob,                      // trigger.go           what asks for one     → running job or stop
-		// prepare, until all children have the specs of the job: awaitPredecessors, reads, makes
-		r.prepare, // prepare.go           running job           → children
+		r.checkOwner,    // trigger.go   owner                 → nobody, or an Installation that lists this one
+		r.mend,          // status.go    job of an operation   → annotation gone; a finalizer that was lost → back
+		r.findExecution, // apply.go     name                  → Execution as the cache has it
+		r.findChildren,  // apply.go     owner                 → sub-installations as the cache has them
+		r.moveShard,     // children.go  label of the shard    → the same on the children
+		r.showDrift,     // children.go  children that drifted → condition Drifted
+		r.interrupt,     // trigger.go   operation: interrupt  → children interrupted
+		r.decideJob,     // trigger.go   what asks for one     → running job or stop
+		// prepare, until all children have the specs of the job
+		r.findPrepared,                  // children.go  specs of the children → those of the job or not; a job that would give them two specs ends
+		unprepared(r.awaitPredecessors), // order.go     siblings            → waits for those that export what is imported
+		unprepared(r.readInputs),        // plan.go      Context, sources, component, blueprint, imports → values
+		unprepared(r.render),            // plan.go      blueprint + values  → children to make (pure, but for the state of templates)
+		unprepared(r.noteKeys),          // plan.go      unknown keys        → condition and event, or failed
+		unprepared(r.warnOfDeletion),    // plan.go      templates without   → event, before all of a kind is deleted
+		unprepared(r.recordJob),         // status.go    job                 → status, before anything is created
+		unprepared(r.publishImports),    // publish.go   imports             → copies in the own scope
+		unprepared(r.applyChildren),     // apply.go     templates           → sub-installations
+		unprepared(r.applyExecution),    // apply.go     deploy items        → Execution
+		unprepared(r.markApplied),       // status.go    all applied         → phase
 		// observe
-		family(r.children.ObserveChildren),       // internal/children    their status          → done, waiting or failed
-		family(r.children.ObserveExecution),      // internal/children    its status            → done, waiting or failed
-		family(r.children.DeleteLateOrphans),     // internal/children    no template           → deleted last
-		r.publishExports,                         // status.go            exports of children   → DataObjects, Targets
-		planned(r.publisher.DeleteRetiredCopies), // internal/publishing  former target imports → deleted
-		r.complete,                               // status.go            everything done       → succeeded
+		r.observeChildren,     // children.go  their status          → done, waiting or failed
+		r.observeExecution,    // children.go  its status            → done, waiting or failed
+		r.deleteLateOrphans,   // delete.go    no template           → deleted last
+		r.publishExports,      // exports.go   exports of children   → DataObjects, Targets
+		r.deleteRetiredCopies, // publish.go   former target imports → deleted
+		r.complete,            // status.go    everything done       → succeeded
 	}
 }
 
-// makes are the steps that make the children of a job.
-func (r *Reconciler) makes() []kit.Step[*reconciliation] {
-	return []kit.Step[*reconciliation]{
-		planned(r.plans.Render),          // internal/plan        blueprint + values → children to make (pure, but for the state of templates)
-		r.noteKeys,                       // prepare.go           unknown keys       → condition and event, or failed
-		r.warnOfDeletion,                 // prepare.go           templates without  → event, before all of a kind is deleted
-		r.recordJob,                      // status.go            job                → status, before anything is created
-		made(r.publisher.PublishImports), // internal/publishing  imports            → copies in the own scope
-		made(r.children.ApplyChildren),   // internal/children    templates          → sub-installations
-		made(r.children.ApplyExecution),  // internal/children    deploy items       → Execution
-		r.markApplied,                    // status.go            all applied        → phase
+// unprepared takes a step only where findPrepared has found that children have to get the specs of the running job.
+func unprepared(step kit.Step[*scope]) kit.Step[*scope] {
+	return func(ctx context.Context, s *scope) error {
+		if s.prepared {
+			return nil
+		}
+		return step(ctx, s)
 	}
 }

@@ -18,7 +18,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/plan"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -33,7 +32,7 @@ func endedJob(revision string, phase v1alpha1.Phase, began time.Time) *v1alpha1.
 
 // recordAt ends the job of an Installation at a time.
 func recordAt(inst *v1alpha1.Installation, now time.Time) {
-	(newReconciliation(inst, now)).recordRevision()
+	(newScope(inst, now)).recordRevision()
 }
 
 func TestTheRevisionOfAFailedJobIsAttemptedOnly(t *testing.T) {
@@ -65,44 +64,44 @@ func TestTheHistoryCountsJobsOfTheSameContent(t *testing.T) {
 func TestAJobHasTheRevisionOfItsSpec(t *testing.T) {
 	inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: "root", Generation: 2}}
 	inst.Status.ObservedGeneration, inst.Status.JobID, inst.Status.JobIDFinished = 2, "job", "job"
-	s := newReconciliation(inst, time.Time{})
+	s := newScope(inst, time.Time{})
 	version := &v1alpha1.ComponentDescriptorReference{Version: "1.0.0"}
-	s.Inst.Spec.ComponentDescriptor = &v1alpha1.ComponentDescriptorDefinition{Reference: version}
-	s.plan.Content = &plan.Content{}
-	s.Persisted = s.Inst.Status.DeepCopy()
-	s.Inst.Status.JobIDFinished = ""
-	r := with(t, s.Inst)
+	s.inst.Spec.ComponentDescriptor = &v1alpha1.ComponentDescriptorDefinition{Reference: version}
+	s.content = &content{}
+	s.persisted = s.inst.Status.DeepCopy()
+	s.inst.Status.JobIDFinished = ""
+	r := with(t, s.inst)
 	r.Client = interceptor.NewClient(r.Client.(client.WithWatch), interceptor.Funcs{
 		SubResourceUpdate: func(context.Context, client.Client, string, client.Object, ...client.SubResourceUpdateOption) error {
 			return nil
 		},
 	})
-	r.furnish(r.Client)
+	r.setUp(r.Client)
 	require.NoError(t, r.recordJob(t.Context(), s))
-	assert.Equal(t, "1.0.0", s.Inst.Status.LastAttemptedRevision)
+	assert.Equal(t, "1.0.0", s.inst.Status.LastAttemptedRevision)
 
-	s.family.Execution = &v1alpha1.Execution{}
-	s.family.Execution.Status.JobID = s.Inst.Status.JobID
-	s.Inst.Generation++
+	s.execution = &v1alpha1.Execution{}
+	s.execution.Status.JobID = s.inst.Status.JobID
+	s.inst.Generation++
 	version.Version = "2.0.0"
 	require.NoError(t, (&Reconciler{}).complete(t.Context(), s))
-	assert.Equal(t, "1.0.0", s.Inst.Status.LastAppliedRevision)
-	assert.Equal(t, "1.0.0", s.Inst.Status.LastAttemptedRevision)
-	assert.Empty(t, s.Inst.Status.History, "nobody has the spec of the job any more")
+	assert.Equal(t, "1.0.0", s.inst.Status.LastAppliedRevision)
+	assert.Equal(t, "1.0.0", s.inst.Status.LastAttemptedRevision)
+	assert.Empty(t, s.inst.Status.History, "nobody has the spec of the job any more")
 }
 
 func TestAJobThatFailsAgainForTheSameCauseCountsOnce(t *testing.T) {
 	inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: "root", Generation: 2}}
 	inst.Status.ObservedGeneration, inst.Status.JobID, inst.Status.JobIDFinished = 2, "job", "job"
-	s := newReconciliation(inst, time.Time{})
-	s.Inst.Status.JobIDFinished = ""
+	s := newScope(inst, time.Time{})
+	s.inst.Status.JobIDFinished = ""
 	refused := &kit.Failure{Kind: kit.Stalled, Operation: jobs.Operation, Reason: "Invalid", Err: errors.New("metadata.annotations: too long")}
 	s.fail(refused)
-	before := s.Inst.Status.DeepCopy()
-	s.Now = s.Now.Add(time.Minute)
+	before := s.inst.Status.DeepCopy()
+	s.now = s.now.Add(time.Minute)
 	s.fail(refused)
-	assert.Equal(t, before, &s.Inst.Status)
-	require.Len(t, s.Inst.Status.History, 1)
+	assert.Equal(t, before, &s.inst.Status)
+	require.Len(t, s.inst.Status.History, 1)
 }
 
 func TestTheHistoryHasFiveEntries(t *testing.T) {

@@ -17,9 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/plan"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
 func TestNothingIsDecidedOnAnInstallationThatTheCacheShowsTooOld(t *testing.T) {
@@ -34,7 +33,7 @@ func TestNothingIsDecidedOnAnInstallationThatTheCacheShowsTooOld(t *testing.T) {
 					return nil
 				},
 			})
-			r.furnish(r.Client)
+			r.setUp(r.Client)
 			r.Now, r.Backoff, r.Recorder = time.Now, kit.NewBackoff(time.Second, time.Minute), silent
 			if lags {
 				r.installations.Wrote(fixture.Newer(inst))
@@ -61,9 +60,9 @@ func TestTheGenerationIsObservedUntilAChildHasTheJob(t *testing.T) {
 					return nil
 				},
 			})
-			r.furnish(r.Client)
-			s := newReconciliation(inst, time.Time{})
-			s.family.Execution, s.plan.Content = execution, &plan.Content{}
+			r.setUp(r.Client)
+			s := newScope(inst, time.Time{})
+			s.execution, s.content = execution, &content{}
 			require.NoError(t, r.recordJob(t.Context(), s))
 			assert.Equal(t, given, inst.Status.ObservedGeneration == 1)
 		})

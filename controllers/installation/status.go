@@ -7,161 +7,154 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/children"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/force"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/writing"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit/packing"
 )
 
 // recordJob makes a new job durable before anything is created for it, with the children that it is going to make.
-func (r *Reconciler) recordJob(ctx context.Context, s *reconciliation) error {
-	if s.family.SomeChildHasJob() {
-		if same, err := r.publisher.HasCopies(ctx, s.plan); err != nil {
+func (r *Reconciler) recordJob(ctx context.Context, s *scope) error {
+	if s.someChildHasJob() {
+		if same, err := r.hasCopies(ctx, s); err != nil {
 			return err
 		} else if !same {
-			s.family.NoteChange() // what sub-installations import from here is going to be replaced
+			s.noteChange() // what sub-installations import from here is going to be replaced
 		}
 	}
-	if !s.family.SomeHaveJob() {
-		s.Inst.Status.ObservedGeneration = s.Inst.Generation
-		s.Inst.Status.LastAttemptedRevision = jobs.RevisionOf(s.Inst)
+	if !s.some(s.hasJob) {
+		s.inst.Status.ObservedGeneration = s.inst.Generation
+		s.inst.Status.LastAttemptedRevision = jobs.RevisionOf(s.inst)
 	}
-	s.Inst.Status.ExecutionReference = nil
-	if s.family.Execution != nil || len(s.plan.DeployItems) > 0 {
-		s.family.ReferToExecution()
+	s.inst.Status.ExecutionReference = nil
+	if s.execution != nil || len(s.deployItems) > 0 {
+		s.referToExecution()
 	}
-	if len(s.plan.Subinstallations)+len(s.family.Children) == 0 {
-		s.Inst.Status.SubInstCache = nil
-		kit.SetPhase(s.Inst.Job(), v1alpha1.PhaseProgressing, s.Now)
+	if len(s.subinstallations)+len(s.children) == 0 {
+		s.inst.Status.SubInstCache = nil
+		kit.SetPhase(s.inst.Job(), v1alpha1.PhaseProgressing, s.now)
 	} else {
-		kit.SetPhase(s.Inst.Job(), v1alpha1.PhaseInit, s.Now)
-		if err := s.family.List(s.plan.Subinstallations, r.Inputs.SignaturePolicy == inputs.Enforce); err != nil {
+		kit.SetPhase(s.inst.Job(), v1alpha1.PhaseInit, s.now)
+		if err := s.listChildren(s.subinstallations, r.Inputs.SignaturePolicy == inputs.Enforce); err != nil {
 			return err
 		}
 	}
-	if s.Inst.Status.LastError == nil {
+	if s.inst.Status.LastError == nil {
 		if s.triggered == "" {
-			kit.Progress(s.Inst, meta.ProgressingReason, "job started")
+			kit.Progress(s.inst, meta.ProgressingReason, "job started")
 		}
-		s.Inst.Status.LastError = kit.NewError(nil, jobs.Unfinished, s.Now)
+		s.inst.Status.LastError = kit.NewError(nil, jobs.Unfinished, s.now)
 	}
-	return r.writer.Begin(ctx, s.Draft)
+	return r.writeStart(ctx, s)
 }
 
 // settle is the only place that turns the end of a reconciliation into status, events and requeue.
-func (r *Reconciler) settle(ctx context.Context, s *reconciliation, err error) (ctrl.Result, error) {
-	key := client.ObjectKeyFromObject(s.Inst)
+func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Result, error) {
+	key := client.ObjectKeyFromObject(s.inst)
 	if err == nil {
 		r.Backoff.Forget(key)
 	} else if retry, final := r.absorb(s, err); final {
 		return retry, nil
 	}
-	if s.Outcome != nil {
-		r.plans.Forget(key)
-		s.family.TakeOverChange()
+	if s.outcome != nil {
+		r.forget(key)
+		s.takeOverChange()
 	}
-	if writeErr := r.writer.Settle(ctx, s.Draft); writeErr != nil && !errors.Is(writeErr, kit.ErrStop) {
+	if writeErr := r.writeEnd(ctx, s); writeErr != nil && !errors.Is(writeErr, kit.ErrStop) {
 		return r.Backoff.Later(ctx, key, fmt.Errorf("write the end of a reconciliation: %w", writeErr)), nil
 	}
-	return ctrl.Result{RequeueAfter: s.Requeue}, nil
+	return ctrl.Result{RequeueAfter: s.requeue}, nil
 }
 
 // absorb puts a failure into the status. It returns final when nothing is to be written.
-func (r *Reconciler) absorb(s *reconciliation, err error) (ctrl.Result, bool) {
-	key := client.ObjectKeyFromObject(s.Inst)
+func (r *Reconciler) absorb(s *scope, err error) (ctrl.Result, bool) {
+	key := client.ObjectKeyFromObject(s.inst)
 	if kit.IsTransient(err) || errors.As(err, new(inputs.UnreadSource)) {
 		return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}, true
 	}
 	failure := kit.AsOwnFailure(jobs.Operation, err)
-	if failure.Kind == kit.Stalled && s.plan.Clusters != nil && s.plan.Clusters.Unanswered != nil {
+	if failure.Kind == kit.Stalled && s.clusters != nil && s.clusters.Unanswered != nil {
 		failure = &kit.Failure{Kind: kit.Retry, Operation: failure.Operation, Reason: "ClusterUnreachable", Err: failure.Err}
 	}
-	if failure.Kind == kit.Stalled && s.plan.Clusters != nil && s.plan.Clusters.Refused != nil {
+	if failure.Kind == kit.Stalled && s.clusters != nil && s.clusters.Refused != nil {
 		failure.Reason = jobs.ReasonBeyondImports
 	}
-	if failure.Kind == kit.Stalled && force.Requested(s.Inst) {
-		failure = &kit.Failure{Kind: kit.Retry, Operation: force.Operation, Reason: failure.Reason, Err: failure.Err} // nothing else begins it again
+	if failure.Kind == kit.Stalled && forceRequested(s.inst) {
+		failure = &kit.Failure{Kind: kit.Retry, Operation: forceOperation, Reason: failure.Reason, Err: failure.Err} // nothing else begins it again
 	}
 	switch failure.Kind {
 	case kit.Stalled:
 		s.fail(failure)
 	case kit.Waiting:
-		kit.Progress(s.Inst, failure.Reason, failure.Error())
+		kit.Progress(s.inst, failure.Reason, failure.Error())
 	case kit.Retry:
-		kit.TryAgain(s.Inst, failure, s.Now)
-		s.Wake(r.Backoff.After(key, err))
+		kit.TryAgain(s.inst, failure, s.now)
+		s.wake(r.Backoff.After(key, err))
 	}
 	return ctrl.Result{}, false
 }
 
-func (s *reconciliation) fail(failure *kit.Failure) {
-	failure.Heals = failure.Heals || jobs.Heals(s.Inst, failure.Operation, failure.Reason)
-	if kit.Fail(s.Inst, failure, s.Now) {
+func (s *scope) fail(failure *kit.Failure) {
+	failure.Heals = failure.Heals || jobs.Heals(s.inst, failure.Operation, failure.Reason)
+	if kit.Fail(s.inst, failure, s.now) {
 		s.recordRevision()
 	}
 	s.announceRetry(failure)
-	s.Outcome = &writing.Outcome{Failure: failure, Took: s.took()}
+	s.outcome = &outcome{failure: failure, took: s.took()}
 }
 
 // complete ends the job well.
-func (r *Reconciler) complete(_ context.Context, s *reconciliation) error {
-	if len(s.family.Children) == 0 {
-		s.Inst.Status.SubInstCache = nil
-	} else if s.Inst.Status.SubInstCache != nil {
-		s.Inst.Status.SubInstCache.OrphanedSubs = nil
+func (r *Reconciler) complete(_ context.Context, s *scope) error {
+	if len(s.children) == 0 {
+		s.inst.Status.SubInstCache = nil
+	} else if s.inst.Status.SubInstCache != nil {
+		s.inst.Status.SubInstCache.OrphanedSubs = nil
 	}
-	kit.Succeed(s.Inst, "", s.Now)
+	kit.Succeed(s.inst, "", s.now)
 	s.recordRevision()
 	s.showSuccess()
 	s.forgetCounter(false)
-	s.Outcome = &writing.Outcome{Message: conditions.GetMessage(s.Inst, meta.ReadyCondition), Took: s.took()}
+	s.outcome = &outcome{message: conditions.GetMessage(s.inst, meta.ReadyCondition), took: s.took()}
 	return nil
-}
-
-// publishExports computes the exports and publishes them.
-func (r *Reconciler) publishExports(ctx context.Context, s *reconciliation) error {
-	exports, err := r.plans.Exports(ctx, s.plan, s.family.Execution)
-	if err != nil {
-		return err
-	}
-	return r.publisher.PublishExports(ctx, s.plan, exports)
 }
 
 // markApplied records that all children have their specs. Without sub-installations the Execution itself shows it, unless a failure on the
 // way has to be taken back. Without any children it records nothing: nothing is waited for, so this reconciliation says how the job goes on, and
 // whatever is written here as well would begin the next one.
-func (r *Reconciler) markApplied(ctx context.Context, s *reconciliation) error {
-	if s.Inst.Status.ExecutionReference == nil && s.Inst.Status.SubInstCache == nil {
+func (r *Reconciler) markApplied(ctx context.Context, s *scope) error {
+	if s.inst.Status.ExecutionReference == nil && s.inst.Status.SubInstCache == nil {
 		return nil
 	}
-	if s.Inst.Status.Phase == v1alpha1.PhaseProgressing && jobs.IsUnfinished(s.Inst.Status.LastError) {
+	if s.inst.Status.Phase == v1alpha1.PhaseProgressing && jobs.IsUnfinished(s.inst.Status.LastError) {
 		return nil
 	}
-	kit.SetPhase(s.Inst.Job(), v1alpha1.PhaseProgressing, s.Now)
-	s.Inst.Status.LastError = kit.NewError(s.Inst.Status.LastError, jobs.Unfinished, s.Now)
-	kit.Progress(s.Inst, meta.ProgressingReason, children.WorkingMessage)
-	return r.writer.WriteStatus(ctx, s.Draft)
+	kit.SetPhase(s.inst.Job(), v1alpha1.PhaseProgressing, s.now)
+	s.inst.Status.LastError = kit.NewError(s.inst.Status.LastError, jobs.Unfinished, s.now)
+	kit.Progress(s.inst, meta.ProgressingReason, workingMessage)
+	return r.writeStatus(ctx, s)
 }
 
 // recordRevision enters into the status of an Installation, whose job has just ended, which revision the job used, and what it deployed as
 // newest entry of the history. A job whose spec was replaced after the children got it used what recordJob noted, and leaves no entry: nobody has
 // that spec any more.
-func (s *reconciliation) recordRevision() {
-	status := &s.Inst.Status
-	replaced := s.Inst.Generation != status.ObservedGeneration && s.family.SomeHaveJob()
+func (s *scope) recordRevision() {
+	status := &s.inst.Status
+	replaced := s.inst.Generation != status.ObservedGeneration && s.some(s.hasJob)
 	if !replaced {
-		status.LastAttemptedRevision = jobs.RevisionOf(s.Inst)
+		status.LastAttemptedRevision = jobs.RevisionOf(s.inst)
 	}
 	if status.Phase == v1alpha1.PhaseSucceeded {
 		status.LastAppliedRevision = status.LastAttemptedRevision
@@ -174,31 +167,279 @@ func (s *reconciliation) recordRevision() {
 		metadata = map[string]string{"revision": revision}
 	}
 	history := meta.History(status.History)
-	history.Upsert(jobs.ContentOf(s.Inst), s.Now, s.took(), string(status.Phase), metadata)
+	history.Upsert(jobs.ContentOf(s.inst), s.now, s.took(), string(status.Phase), metadata)
 	status.History = history
 }
 
 // took returns for how long the job that ends has run. Status has whole seconds; the process that has begun the job knows better.
-func (s *reconciliation) took() time.Duration {
-	if begun, ok := s.begun.Load(client.ObjectKeyFromObject(s.Inst)); ok && begun.(begunJob).id == s.Inst.Status.JobID {
-		return s.Now.Sub(begun.(begunJob).at).Round(100 * time.Millisecond)
+func (s *scope) took() time.Duration {
+	if begun, ok := s.begun.Load(client.ObjectKeyFromObject(s.inst)); ok && begun.(begunJob).id == s.inst.Status.JobID {
+		return s.now.Sub(begun.(begunJob).at).Round(100 * time.Millisecond)
 	}
-	if times := s.Inst.Status.TransitionTimes; times != nil && times.TriggerTime != nil {
-		return max(s.Now.Sub(times.TriggerTime.Time), 0).Round(time.Second)
+	if times := s.inst.Status.TransitionTimes; times != nil && times.TriggerTime != nil {
+		return max(s.now.Sub(times.TriggerTime.Time), 0).Round(time.Second)
 	}
 	return 0
 }
 
 // showSuccess shows what the last job, which has succeeded, has deployed.
-func (s *reconciliation) showSuccess() {
+func (s *scope) showSuccess() {
 	items, took := 0, ""
-	if s.family.Execution != nil {
-		if templates, err := packing.Unpack(&s.family.Execution.Spec); err == nil {
+	if s.execution != nil {
+		if templates, err := packing.Unpack(&s.execution.Spec); err == nil {
 			items = len(templates)
 		}
 	}
-	if history := s.Inst.Status.History; len(history) > 0 && history[0].LastReconciledStatus == string(v1alpha1.PhaseSucceeded) {
+	if history := s.inst.Status.History; len(history) > 0 && history[0].LastReconciledStatus == string(v1alpha1.PhaseSucceeded) {
 		took = history[0].LastReconciledDuration.Duration.String()
 	}
-	conditions.MarkTrue(s.Inst, meta.ReadyCondition, meta.ReconciliationSucceededReason, "%s", jobs.SucceededMessage(s.Inst, items, took))
+	conditions.MarkTrue(s.inst, meta.ReadyCondition, meta.ReconciliationSucceededReason, "%s", jobs.SucceededMessage(s.inst, items, took))
+}
+
+// writeEnd writes the status, with the job that follows, and then what metadata has to say about the operation that started the job.
+func (r *Reconciler) writeEnd(ctx context.Context, s *scope) error {
+	if err := r.recordStart(ctx, s); err != nil {
+		return err
+	}
+	if err := r.queueNext(ctx, s); err != nil {
+		return err
+	}
+	jobs.CloseOperation(s.inst)
+	before := s.persisted
+	if err := r.writeStatus(ctx, s); err != nil {
+		return err
+	}
+	if s.persisted != before {
+		r.announce(ctx, s)
+	}
+	return r.mend(ctx, s)
+}
+
+// writeStart makes a new job durable before anything is created for it: first its ID, then the finalizer and that no operation is left.
+func (r *Reconciler) writeStart(ctx context.Context, s *scope) error {
+	if err := r.writeStatus(ctx, s); err != nil {
+		return err
+	}
+	return r.patchMetadata(ctx, s, s.answer(kit.MetadataChange{AddFinalizer: v1alpha1.Finalizer}))
+}
+
+// recordStart writes that the job of an operation has started, in status and then in metadata, where it ends in the reconciliation that started
+// it: no version may show the end while nothing but the annotations tells whether the operation is the one that the job answers.
+func (r *Reconciler) recordStart(ctx context.Context, s *scope) error {
+	if s.started == nil || !jobs.OperationAnswered(s.inst) || s.inst.Status.JobIDFinished != s.inst.Status.OperationJobID {
+		return nil
+	}
+	end := s.inst.Status.DeepCopy()
+	s.inst.Status = *s.started
+	if err := r.writeStatus(ctx, s); err != nil {
+		return err
+	}
+	if err := r.mend(ctx, s); err != nil {
+		return err
+	}
+	s.inst.Status = *end
+	return nil
+}
+
+// writeStatus writes the status if it changed.
+func (r *Reconciler) writeStatus(ctx context.Context, s *scope) (err error) {
+	s.persisted, err = kit.WriteStatus(ctx, r.Client, s.inst, &s.inst.Status, s.persisted, &r.installations)
+	return err
+}
+
+// queueNext requests the job that has to follow in the same write that ends one, so that nobody sees an idle Installation in between.
+func (r *Reconciler) queueNext(ctx context.Context, s *scope) error {
+	if s.outcome == nil {
+		return nil
+	}
+	parent, err := r.related.Parent(ctx, s.inst)
+	if err != nil {
+		return err
+	}
+	if job, message := jobs.NextJob(s.inst, parent); job != "" {
+		s.inst.Status.JobID = job
+		kit.Progress(s.inst, meta.ProgressingReason, message)
+	}
+	return nil
+}
+
+// announce logs the end of a job and sends the event of it.
+func (r *Reconciler) announce(ctx context.Context, s *scope) {
+	if s.outcome == nil {
+		return
+	}
+	kind, reason, message := corev1.EventTypeNormal, meta.ReconciliationSucceededReason, s.outcome.message
+	if failure := s.outcome.failure; failure != nil {
+		kind, reason, message = corev1.EventTypeWarning, failure.Reason, failure.Error()
+		if reason == jobs.ReasonAnotherJob {
+			kind = corev1.EventTypeNormal
+		}
+	}
+	r.logEnd(ctx, s, s.inst.Status.JobIDFinished, string(s.inst.Status.Phase), reason, s.outcome.took)
+	r.Recorder.AnnotatedEventf(s.inst, jobs.EventMetadata(s.inst), kind, reason, "%s", message)
+}
+
+// reasonUninstalled says that nothing of an Installation is left.
+const reasonUninstalled = "UninstallSucceeded"
+
+// announceRelease logs the end of a deletion that let an Installation go, and sends the event of it.
+func (r *Reconciler) announceRelease(ctx context.Context, s *scope, took time.Duration) {
+	message := "Uninstalled"
+	if revision := s.inst.Status.LastAppliedRevision; revision != "" {
+		message += " " + jobs.ShortRevision(revision)
+	}
+	if jobs.KeepsDeployed(s.inst) {
+		message = "Deleted without uninstall"
+	}
+	if took > 0 {
+		message += " in " + took.String()
+	}
+	r.logEnd(ctx, s, s.inst.Status.JobID, "Deleted", reasonUninstalled, took)
+	r.Recorder.AnnotatedEventf(s.inst, jobs.EventMetadata(s.inst), corev1.EventTypeNormal, reasonUninstalled, "%s", message)
+}
+
+// logEnd writes the line that each job of an Installation leaves.
+func (r *Reconciler) logEnd(ctx context.Context, s *scope, job, result, reason string, took time.Duration) {
+	root := s.inst
+	for range relations.MaxDepth {
+		parent, err := r.related.Parent(ctx, root)
+		if err != nil || parent == nil {
+			break
+		}
+		root = parent
+	}
+	ctrl.LoggerFrom(ctx).Info("job ended", "root", root.Name, "job", job, "revision", s.inst.Status.LastAttemptedRevision,
+		"duration", took.String(), "result", result, "reason", reason)
+}
+
+const finalizerRestoredMessage = "the finalizer " + v1alpha1.Finalizer + " was removed and is back: without it a deletion would not wait for what is installed. " +
+	"To leave it there annotate " + v1alpha1.DeleteWithoutUninstallAnnotation + "=true"
+
+// patchMetadata writes metadata and keeps the status that this reconciliation has prepared.
+func (r *Reconciler) patchMetadata(ctx context.Context, s *scope, change kit.MetadataChange) error {
+	err := kit.PatchMetadataOnly(ctx, r.Client, s.inst, &s.inst.Status, change, &r.installations)
+	if apierrors.IsNotFound(err) {
+		return kit.ErrStop
+	}
+	return err
+}
+
+// mend removes the operation annotation that has started a job, after status said so: whoever waits for the end of the job sees
+// either the annotation or the new job. It puts the finalizer back where a client has removed it while there is something to clean up, more and
+// more rarely while that repeats. It writes nothing where nothing is amiss.
+func (r *Reconciler) mend(ctx context.Context, s *scope) error {
+	key, change := client.ObjectKeyFromObject(s.inst).String(), kit.MetadataChange{}
+	isLacking := s.inst.DeletionTimestamp.IsZero() && (s.inst.Status.ExecutionReference != nil || s.inst.Status.SubInstCache != nil) &&
+		!slices.Contains(s.inst.Finalizers, v1alpha1.Finalizer)
+	if isLacking && r.restored.IsInBackOffSinceUpdate(key, s.now) {
+		s.wake(r.restored.Get(key))
+		isLacking = false
+	}
+	if isLacking {
+		change.AddFinalizer = v1alpha1.Finalizer
+	}
+	if err := r.patchMetadata(ctx, s, s.answer(change)); err != nil || !isLacking {
+		return err
+	}
+	r.restored.Next(key, s.now)
+	r.Recorder.Event(s.inst, corev1.EventTypeWarning, kit.ReasonFinalizerRestored, finalizerRestoredMessage)
+	return nil
+}
+
+// answer adds to a change of metadata what forgets the operation that has started a job.
+func (s *scope) answer(change kit.MetadataChange) kit.MetadataChange {
+	if !jobs.OperationAnswered(s.inst) {
+		return change
+	}
+	change.Annotations = map[string]*string{v1alpha1.JobAnnotation: &s.inst.Status.OperationJobID, v1alpha1.ReconcileReasonAnnotation: nil}
+	if s.inst.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationReconcile {
+		change.Annotations[v1alpha1.OperationAnnotation] = nil
+	}
+	return change
+}
+
+// findLoss returns what an idle Installation has lost; nil when nothing.
+func (r *Reconciler) findLoss(ctx context.Context, s *scope) (*jobs.Loss, error) {
+	if found := jobs.LossOf(s.inst, s.execution, s.children); found != nil {
+		return found, nil
+	}
+	lost, err := r.lostExport(ctx, s.inst)
+	if lost == "" || err != nil {
+		return nil, err
+	}
+	return &jobs.Loss{Reason: kit.ReasonExportLost, Message: lost + " was deleted, which this installation exports: the next job of the root exports it again"}, nil
+}
+
+// showLoss makes an idle Installation that has lost a child Stalled and not Ready, and takes that back. The phase stays that of the last job, and
+// no job starts: whoever deleted the child, or took it out of its owner, may have meant it. Deploy items that have failed by the clock, and exports that are gone, make it not
+// Ready and Reconciling, as the clock tries again and the root exports again. A cache may be behind, so that a child that it does not show is looked for.
+func (r *Reconciler) showLoss(ctx context.Context, s *scope) (shown bool, err error) {
+	before := jobs.IsLoss(jobs.ReadyOf(s.inst).Reason)
+	found, err := r.findLoss(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	if found == nil {
+		if before {
+			conditions.Delete(s.inst, meta.StalledCondition)
+			conditions.Delete(s.inst, meta.ReconcilingCondition)
+			s.restoreReady()
+		}
+		return false, nil
+	}
+	if found.Missing != nil {
+		if isThere, err := r.lookFor(ctx, s, found, before); err != nil || isThere {
+			return false, err
+		}
+	}
+	kit.ShowFailure(s.inst, &kit.Failure{
+		Kind: kit.Stalled, Operation: jobs.Operation, Reason: found.Reason, Heals: found.Reason != kit.ReasonChildLost, Err: errors.New(found.Message),
+	})
+	if s.inst.IsRoot() && s.inst.Spec.Suspend {
+		s.inst.Status.ObservedGeneration = s.inst.Generation // as that of every suspended one is
+	}
+	return true, nil
+}
+
+// lookFor reports whether a child is there that the cache does not show among those of the Installation. One that is there and has another owner, or
+// none, is lost, too. What was shown before is not looked for live again.
+func (r *Reconciler) lookFor(ctx context.Context, s *scope, found *jobs.Loss, shown bool) (isThere bool, err error) {
+	var reader client.Reader = r.Live
+	if shown {
+		reader = r.Client
+	}
+	switch err := reader.Get(ctx, client.ObjectKeyFromObject(found.Missing), found.Missing); {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, err
+	case metav1.IsControlledBy(found.Missing, s.inst):
+		return !shown, nil
+	}
+	found.Message = found.Disowned
+	return false, nil
+}
+
+// exportPace is the least time between the end of a job and the next one for an export that somebody has deleted.
+const exportPace = 10 * time.Second
+
+// exportsAgain returns why a root has to export again: it has lost an export, or an Installation below it says so. That ends the wait of those who
+// import it. A job for it comes at a pace, whoever deletes exports how often ever.
+func (r *Reconciler) exportsAgain(ctx context.Context, s *scope) (string, error) {
+	lost, err := r.lostExport(ctx, s.inst)
+	if err != nil {
+		return "", err
+	}
+	if below := jobs.LossOf(s.inst, s.execution, s.children); lost == "" && below != nil && below.Reason == kit.ReasonExportLost {
+		lost = below.Message
+	}
+	times := s.inst.Status.TransitionTimes
+	if lost == "" || times == nil || times.FinishedTime == nil || s.inst.Status.ObservedGeneration != s.inst.Generation {
+		return "", nil
+	}
+	if due := times.FinishedTime.Add(exportPace); due.After(s.now) && !kit.IsAhead(due, s.now) {
+		s.wake(due.Sub(s.now))
+		return "", nil
+	}
+	return "an export is gone: " + lost, nil
 }

@@ -18,9 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/children"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
 // noExecutions keeps Executions from being created.
@@ -321,7 +320,7 @@ func TestWhyWorkIsNotDoneIsShownAtTheRoot(t *testing.T) {
 	assert.Equal(t, first+2, requireShown(child.Name+": no agent"))
 	assert.Equal(t, kit.ReasonAgentUnreachable, conditions.GetReason(s.installation("root", always), meta.ReadyCondition))
 	shows(kit.Cause{})
-	assert.Equal(t, first+3, requireShown(children.WorkingMessage))
+	assert.Equal(t, first+3, requireShown(workingMessage))
 }
 
 // TestAnOperationThatCannotBeTakenAwayEndsTheJobOnce has annotations that are together as large as the API server takes: the one that would replace

@@ -30,9 +30,9 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/confined/rendering"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture/cluster"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 	"github.com/flux-landscaper/flux-landscaper/tests/mortal"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
@@ -265,8 +265,8 @@ func (s *stage) versions() string {
 // with returns a reconciler of a cluster with objects.
 func with(t *testing.T, objects ...client.Object) *Reconciler {
 	t.Helper()
-	c := cluster.With(t, objects...)
+	c := fixture.Cluster(t, relations.Index, objects...)
 	r := &Reconciler{Client: c, Live: c, Recorder: silent, Inputs: inputs.Reader{Reader: c, Live: c}}
-	r.furnish(c)
+	r.setUp(c)
 	return r
 }

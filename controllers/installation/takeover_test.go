@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
+	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
 // formerCondition is one that Gardener Landscaper wrote.
@@ -51,7 +51,7 @@ func TestE18StatusThatIsTakenOver(t *testing.T) {
 			if tc.deleting {
 				inst.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 			}
-			require.NoError(t, with(t).takeOver(t.Context(), newReconciliation(inst, time.Unix(2, 0))))
+			require.NoError(t, with(t).takeOver(t.Context(), newScope(inst, time.Unix(2, 0))))
 			assert.Equal(t, tc.wantPhase, inst.Status.Phase)
 			assert.Equal(t, "job", inst.Status.JobID)
 			assert.False(t, conditions.Has(inst, formerCondition.Type))
@@ -83,7 +83,7 @@ func TestE18WhatSiblingsExportCountsAsConsumed(t *testing.T) {
 			consumer.Status.Phase, consumer.Status.JobIDFinished = v1alpha1.PhaseSucceeded, "job"
 			exported := &v1alpha1.DataObject{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "out"}}
 			r := with(t, producer, consumer, exported)
-			require.NoError(t, r.takeOver(t.Context(), newReconciliation(consumer, time.Unix(2, 0))))
+			require.NoError(t, r.takeOver(t.Context(), newScope(consumer, time.Unix(2, 0))))
 			assert.Equal(t, tc.consumed, consumer.Status.ConsumedHash != "")
 		})
 	}
@@ -97,7 +97,7 @@ func TestOwnStatusesAreNotTakenOver(t *testing.T) {
 	for name, inst := range map[string]*v1alpha1.Installation{"no job so far": never, "own job": own} {
 		t.Run(name, func(t *testing.T) {
 			before := inst.DeepCopy()
-			require.NoError(t, with(t).takeOver(t.Context(), newReconciliation(inst, time.Unix(2, 0))))
+			require.NoError(t, with(t).takeOver(t.Context(), newScope(inst, time.Unix(2, 0))))
 			assert.Equal(t, before, inst)
 		})
 	}

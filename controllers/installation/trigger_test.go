@@ -16,21 +16,21 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
 func TestE08ASourceThatIsTriedAgainChangesNoStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &Reconciler{Backoff: kit.NewBackoff(time.Second, time.Minute)}
-		s := newReconciliation(&v1alpha1.Installation{}, time.Unix(1, 0))
+		s := newScope(&v1alpha1.Installation{}, time.Unix(1, 0))
 		first, final := r.absorb(s, inputs.UnreadSource{Cause: io.ErrUnexpectedEOF})
 		assert.True(t, final)
 		time.Sleep(first.RequeueAfter)
 		second, _ := r.absorb(s, inputs.UnreadSource{Cause: io.ErrUnexpectedEOF})
 		assert.Greater(t, second.RequeueAfter, first.RequeueAfter)
-		assert.Empty(t, s.Inst.Status)
+		assert.Empty(t, s.inst.Status)
 	})
 }
 
@@ -59,17 +59,17 @@ func TestShowPending(t *testing.T) {
 			inst.Status.Phase, inst.Status.JobID = v1alpha1.PhaseSucceeded, "a"
 			conditions.MarkTrue(inst, meta.ReadyCondition, "Before", "as it was")
 			tc.change(inst)
-			(newReconciliation(inst, time.Time{})).showPending()
+			(newScope(inst, time.Time{})).showPending()
 			assert.Equal(t, tc.want, conditions.GetReason(inst, meta.ReadyCondition))
 		})
 	}
 }
 
 func TestAJobStartsWithoutTheChangesOfTheFormer(t *testing.T) {
-	s := newReconciliation(fixture.WithJobs("job", "job"), time.Time{})
-	s.family.NoteChange()
+	s := newScope(fixture.WithJobs("job", "job"), time.Time{})
+	s.noteChange()
 	s.start("next", "test")
-	assert.False(t, conditions.Has(s.Inst, jobs.ChangedDuringJobCondition))
+	assert.False(t, conditions.Has(s.inst, jobs.ChangedDuringJobCondition))
 }
 
 // TestAnErrorOfItsOwnHoldsAJobUp is about what an interruption ends at once: nobody below can, when the children have ended the job.
@@ -94,8 +94,8 @@ func TestAnErrorOfItsOwnHoldsAJobUp(t *testing.T) {
 		}
 		inst := &v1alpha1.Installation{}
 		inst.Status.LastError = c.last
-		s := newReconciliation(inst, time.Time{})
-		s.family.Execution = execution
+		s := newScope(inst, time.Time{})
+		s.execution = execution
 		assert.Equal(t, c.want, s.isHeldUp(), name)
 	}
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package targetsync makes Targets for the clusters that another cluster knows, the source: from Secrets with kubeconfigs, or from Gardener
-// Shoots. Whatever it makes carries a label; nothing without that label is changed or deleted. It promises nothing to others.
+// Shoots. Whatever it makes carries a label; nothing without that label is changed or deleted.
 package targetsync
 
 import (

@@ -6,7 +6,6 @@
 //
 // A webhook refuses only what can never work: whatever may become right (a missing source, a blueprint with a mistake) is accepted, and
 // the status says what is wrong. A refusal is Forbidden, never Invalid: told to force, Flux deletes and recreates what is Invalid.
-// It promises nothing to others.
 package webhooks
 
 import (

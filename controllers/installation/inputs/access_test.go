@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/contexts"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
@@ -56,7 +55,7 @@ func TestUnauthorizedContentFailsTheRenderingAsSuch(t *testing.T) {
 func TestReasonOf(t *testing.T) {
 	for want, err := range map[string]error{
 		"": nil, reasonUnauthorized: fmt.Errorf("x: %w", oci.ErrUnauthorized), "ComponentNotFound": component.ErrNotFound,
-		contexts.ReasonInvalid: kit.Stall(jobs.ContextOperation, contexts.ReasonInvalid, "x"),
+		reasonInvalidContext: kit.Stall(jobs.ContextOperation, reasonInvalidContext, "x"),
 	} {
 		assert.Equal(t, want, reasonOf(err))
 	}

@@ -12,8 +12,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/contexts"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/imports"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
@@ -22,8 +20,8 @@ import (
 
 // accessReasons are the ways in which a job fails that another content of the Context, or of what it names, may end.
 var accessReasons = map[string][]string{
-	reasonUnauthorized:     {jobs.ComponentOperation, jobs.SatisfyOperation, jobs.RenderOperation, jobs.ExportOperation},
-	contexts.ReasonInvalid: {jobs.ContextOperation},
+	reasonUnauthorized:   {jobs.ComponentOperation, jobs.SatisfyOperation, jobs.RenderOperation, jobs.ExportOperation},
+	reasonInvalidContext: {jobs.ContextOperation},
 }
 
 // ChangedContextOf tells the same of the Installation alone.
@@ -33,7 +31,7 @@ func (r *Reader) ChangedContextOf(ctx context.Context, inst *v1alpha1.Installati
 	case inst.Status.Phase != v1alpha1.PhaseFailed || last == nil:
 		return "", nil
 	case last.Reason == jobs.ReasonBeyondImports:
-		access, err := r.contexts().BlueprintAccessOf(ctx, inst)
+		access, err := r.blueprintAccessOf(ctx, inst)
 		return jobs.ReasonIf(access == v1alpha1.BlueprintAccessNamespace, "blueprints may use the namespace now"), err
 	case last.Operation == jobs.ContextOperation && last.Reason == jobs.ReasonContextIncomplete:
 		arrived, err := r.contextArrived(ctx, inst)
@@ -48,11 +46,11 @@ func (r *Reader) ChangedContextOf(ctx context.Context, inst *v1alpha1.Installati
 // accessChanged reports whether an Installation may use something else now than its failed job did. Parts that are missing now count as
 // unchanged: their next event comes back here. After a restart nobody knows what the job used, so the registry is asked.
 func (r *Reader) accessChanged(ctx context.Context, inst *v1alpha1.Installation) (bool, error) {
-	c, err := r.contexts().Find(ctx, inst)
+	c, err := r.findContext(ctx, inst)
 	if err != nil {
 		return false, transientOnly(err)
 	}
-	secrets, err := r.contexts().Access(ctx, c)
+	secrets, err := r.access(ctx, c)
 	var identity *fault.Error
 	switch {
 	case errors.Is(err, cloud.ErrIdentity) && errors.As(err, &identity):
@@ -60,7 +58,7 @@ func (r *Reader) accessChanged(ctx context.Context, inst *v1alpha1.Installation)
 	case err != nil:
 		return false, transientOnly(err)
 	}
-	if changed, known := r.tried.Changed(inst, c, secrets); known {
+	if changed, known := r.tried.changed(inst, c, secrets); known {
 		return changed, nil
 	}
 	found, err := r.findComponent(ctx, inst, c)
@@ -91,9 +89,9 @@ func (r *Reader) HealedImports(ctx context.Context, inst *v1alpha1.Installation,
 	if inst.Status.Phase != v1alpha1.PhaseFailed || !missed && (!overValue || inst.Status.ImportsHash == "") {
 		return "", nil
 	}
-	found, err := r.collector().Collect(ctx, inst)
+	found, err := r.collect(ctx, inst)
 	switch {
-	case imports.IsUnread(err):
+	case isUnread(err):
 		return "", UnreadSource{err}
 	case err != nil:
 		return "", nil
@@ -104,21 +102,17 @@ func (r *Reader) HealedImports(ctx context.Context, inst *v1alpha1.Installation,
 }
 
 // MissingImport says which object that an Installation imports does not exist; "" when all do. known is what it said before.
-func MissingImport(ctx context.Context, r *Reader, inst *v1alpha1.Installation, known string) (string, error) {
-	metadata := r.Metadata
-	if metadata == nil {
-		metadata = r.Reader
-	}
-	missing := r.collector().Missing(ctx, metadata, inst)
+func (r *Reader) MissingImport(ctx context.Context, inst *v1alpha1.Installation, known string) (string, error) {
+	missing := r.missingImport(ctx, inst)
 	switch {
 	case missing == nil:
 		return "", nil
-	case imports.IsUnread(missing):
+	case isUnread(missing):
 		return "", missing
 	case missing.Error() == known:
 		return known, nil
 	}
-	isThere, err := r.collector().IsOnServer(ctx, missing)
+	isThere, err := r.isOnServer(ctx, missing)
 	return jobs.ReasonIf(err == nil && !isThere, missing.Error()), err
 }
 
@@ -129,8 +123,8 @@ func (r *Reader) ChangedImports(ctx context.Context, inst *v1alpha1.Installation
 	if inst.Annotations[v1alpha1.ReconcileIfImportsChangedAnnotation] != "true" || inst.Status.ImportsHash == "" {
 		return "", nil
 	}
-	found, err := r.collector().Collect(ctx, inst)
-	if imports.IsUnread(err) {
+	found, err := r.collect(ctx, inst)
+	if isUnread(err) {
 		return "", UnreadSource{err}
 	}
 	if err != nil || found.Hash() == inst.Status.ImportsHash {
@@ -229,11 +223,11 @@ func sourceToCome(err error) error {
 
 // currentSource reads a source as a job would.
 func (r *Reader) currentSource(ctx context.Context, inst *v1alpha1.Installation, use sourceUse) (*resolvedSource, error) {
-	found, err := r.contexts().Find(ctx, inst)
+	found, err := r.findContext(ctx, inst)
 	if err != nil {
 		return nil, err
 	}
-	return r.lookupSource(ctx, inst, use, found.RequiresVerified())
+	return r.lookupSource(ctx, inst, use, found.requiresVerified())
 }
 
 // sameSource reports whether two states of a source hold the same for us. A GitRepository or Bucket is shared by many

@@ -43,7 +43,7 @@ func TestE08ANewRevisionIsNotForgotten(t *testing.T) {
 		"a source that is not there":             {err: &flux.Error{Reason: flux.NotFound, Waiting: true}},
 		"a kind that the cluster does not serve": {err: &flux.Error{Reason: flux.NotInstalled}, again: true},
 		"a reference that the policy forbids":    {err: &flux.Error{Reason: flux.AccessDenied}},
-		"an incomplete Context":                  {err: incomplete(t)},
+		"an incomplete Context":                  {err: incompleteContext(t)},
 		"an API server that does not answer":     {err: io.EOF, again: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ package inputs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,7 +17,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/contexts"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
@@ -61,7 +62,7 @@ func (r *Reader) resolveComponent(ctx context.Context, in *Reading) error {
 
 // componentOf returns the component of the running job of an Installation, which may be another than that of the reconciliation. It is
 // usable until the reconciliation ends.
-func (r *Reader) componentOf(ctx context.Context, in *Inputs, inst *v1alpha1.Installation, c *contexts.Context) (*Component, error) {
+func (r *Reader) componentOf(ctx context.Context, in *Inputs, inst *v1alpha1.Installation, c *usedContext) (*Component, error) {
 	if kept, ok := r.components.Recall(in, inst); ok {
 		return kept, nil
 	}
@@ -74,20 +75,20 @@ func (r *Reader) componentOf(ctx context.Context, in *Inputs, inst *v1alpha1.Ins
 	return found, nil
 }
 
-func (r *Reader) findComponent(ctx context.Context, inst *v1alpha1.Installation, c *contexts.Context) (*Component, error) {
+func (r *Reader) findComponent(ctx context.Context, inst *v1alpha1.Installation, c *usedContext) (*Component, error) {
 	definition := inst.Spec.ComponentDescriptor
-	if err := c.CheckRepository(inst); err != nil {
+	if err := c.checkRepository(inst); err != nil {
 		return nil, err
 	}
-	secrets, err := r.contexts().Access(ctx, c)
+	secrets, err := r.access(ctx, c)
 	if err != nil {
-		r.tried.Forget(inst) // what an earlier job used may be just what ends this failure
+		r.tried.forget(inst) // what an earlier job used may be just what ends this failure
 		return nil, err
 	}
-	r.tried.Note(inst, c, secrets)
-	rights, err := secrets.Rights()
+	r.tried.note(inst, c, secrets)
+	rights, err := secrets.rights()
 	if err != nil {
-		return nil, kit.Stall(jobs.ContextOperation, contexts.ReasonInvalid, "%s: %w", c, err)
+		return nil, kit.Stall(jobs.ContextOperation, reasonInvalidContext, "%s: %w", c, err)
 	}
 	for _, warning := range rights.Warnings() {
 		ctrl.LoggerFrom(ctx).Info("a login is left out", "context", client.ObjectKeyFromObject(c.Object), "reason", warning)
@@ -98,7 +99,7 @@ func (r *Reader) findComponent(ctx context.Context, inst *v1alpha1.Installation,
 	}
 	found.session = r.Repositories.Open(repository.Scope{
 		Namespace: inst.Namespace, Repository: c.Object.RepositoryContext, Rights: rights, Overwrites: c.Overwrites,
-		RequireVerified: c.RequiresVerified(),
+		RequireVerified: c.requiresVerified(),
 	})
 	found.lease.close = found.session.Close
 	if err := found.resolve(ctx, definition); err != nil {
@@ -125,13 +126,13 @@ func (f *Component) weight() int64 {
 	return f.session.Weight()
 }
 
-func defaultRepository(c *contexts.Context) (component.Typed, error) {
+func defaultRepository(c *usedContext) (component.Typed, error) {
 	if c.Object.RepositoryContext == nil || len(c.Object.RepositoryContext.RawMessage) == 0 {
 		return component.Typed{}, nil
 	}
 	found, err := component.ParseTyped(c.Object.RepositoryContext.RawMessage)
 	if err != nil {
-		return found, kit.Stall(jobs.ContextOperation, contexts.ReasonInvalid, "%s: %w", c.Field("repositoryContext"), err)
+		return found, kit.Stall(jobs.ContextOperation, reasonInvalidContext, "%s: %w", c.Field("repositoryContext"), err)
 	}
 	return found, nil
 }
@@ -140,7 +141,7 @@ func defaultRepository(c *contexts.Context) (component.Typed, error) {
 // it could not get.
 func (r *Reader) componentFailure(in *Reading, err error) error {
 	var failure *kit.Failure
-	var missing contexts.Incomplete
+	var missing incomplete
 	var source *flux.Error
 	switch {
 	case errors.Is(err, cloud.ErrIdentity):
@@ -229,4 +230,91 @@ func (in *Reading) withTrigger(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w; then annotate the installation with %s=%s", err, v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
+}
+
+// ChildBlueprint returns the blueprint of a sub-installation and its component: that of the parent for a blueprint in place, and the one
+// that a reference leads to. One in another folder comes from where that of the parent comes from.
+func (in *Inputs) ChildBlueprint(inst *v1alpha1.Installation, template *model.InstallationTemplate) (*v1alpha1.BlueprintDefinition, *v1alpha1.ComponentDescriptorDefinition, error) {
+	if to := template.Blueprint.Path; to != "" {
+		beside := inst.Spec.Blueprint.DeepCopy()
+		var err error
+		if beside.Path, err = model.Beside(inst.Spec.Blueprint.Path, to); err != nil {
+			return nil, nil, fmt.Errorf("blueprint.path: %w", err)
+		}
+		return beside, inst.Spec.ComponentDescriptor, nil
+	}
+	if len(template.Blueprint.Filesystem.RawMessage) > 0 {
+		inline := &v1alpha1.InlineBlueprint{Filesystem: template.Blueprint.Filesystem}
+		return &v1alpha1.BlueprintDefinition{Inline: inline}, inst.Spec.ComponentDescriptor, nil
+	}
+	reference, descriptor, err := in.followBlueprint(inst, template.Blueprint.Ref)
+	if err != nil {
+		return nil, nil, fmt.Errorf("blueprint.ref %q: %w", template.Blueprint.Ref, err)
+	}
+	return &v1alpha1.BlueprintDefinition{Reference: reference}, descriptor, nil
+}
+
+// followBlueprint returns the resource that a cd:// URI leads to and the component that it is in.
+func (in *Inputs) followBlueprint(inst *v1alpha1.Installation, uri string) (*v1alpha1.BlueprintReference, *v1alpha1.ComponentDescriptorDefinition, error) {
+	if in.Component == nil {
+		return nil, nil, errors.New("no component descriptor defined to resolve the blueprint ref; set spec.componentDescriptor or use blueprint.filesystem")
+	}
+	way, err := component.ParseReference(uri)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, _, err := in.Component.closed.Locate(in.Component.root.Descriptor, way); err != nil {
+		return nil, nil, err
+	}
+	resource := &v1alpha1.BlueprintReference{ResourceName: way.Resource["name"]}
+	if len(way.Path) == 0 {
+		return resource, inst.Spec.ComponentDescriptor, nil
+	}
+	descriptor, err := in.Component.child(way.Path)
+	return resource, descriptor, err
+}
+
+// child describes the component that references lead to, as a sub-installation finds it by itself. The last reference is passed on as it
+// is written: the child applies overwrites to it.
+func (f *Component) child(path []map[string]string) (*v1alpha1.ComponentDescriptorDefinition, error) {
+	last := len(path) - 1
+	from, err := f.closed.Component(f.root.Descriptor, path[:last])
+	if err != nil {
+		return nil, err
+	}
+	reference, err := from.FindReference(path[last])
+	if err != nil {
+		return nil, err
+	}
+	if inline, err := f.embedded(reference); inline != nil || err != nil {
+		return inline, err
+	}
+	out := &v1alpha1.ComponentDescriptorReference{ComponentName: reference.ComponentName, Version: reference.Version}
+	if where := f.root.Repository; !where.IsZero() {
+		raw := v1alpha1.NewAnyJSON(where.Raw)
+		out.RepositoryContext = &raw
+	}
+	return &v1alpha1.ComponentDescriptorDefinition{Reference: out}, nil
+}
+
+// embedded returns the descriptor that an inline component carries in a reference, unless an overwrite leads elsewhere.
+func (f *Component) embedded(reference *component.Reference) (*v1alpha1.ComponentDescriptorDefinition, error) {
+	if f.root.Definition.Inline == nil {
+		return nil, nil
+	}
+	found, err := reference.Embedded()
+	if err != nil || found == nil {
+		return nil, err
+	}
+	if target, err := f.closed.Follow(reference); err != nil || target.Key() != reference.Key() {
+		return nil, err
+	}
+	for i := range reference.Labels {
+		if reference.Labels[i].Name == component.LabelEmbedded {
+			raw, err := json.Marshal(reference.Labels[i].Value)
+			inline := v1alpha1.NewAnyJSON(raw)
+			return &v1alpha1.ComponentDescriptorDefinition{Inline: &inline}, err
+		}
+	}
+	return nil, nil
 }

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/contexts"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
 
@@ -25,16 +24,16 @@ func TestAContextThatIsPutBackIsTriedAgain(t *testing.T) {
 		large.RegistryPullSecrets = append(large.RegistryPullSecrets, v1alpha1.LocalObjectReference{Name: fmt.Sprintf("secret-%d", i)})
 	}
 	r := with(t, large)
-	before := &contexts.Context{Object: &v1alpha1.Context{}}
-	r.tried.Note(inst, before, &contexts.Access{})
+	before := &usedContext{Object: &v1alpha1.Context{}}
+	r.tried.note(inst, before, &access{})
 
 	in := &Reading{inst: inst}
-	in.context = &contexts.Context{Object: large}
+	in.context = &usedContext{Object: large}
 	err := r.resolveComponent(t.Context(), in)
 
 	require.ErrorContains(t, err, "names more than 50 different Secrets")
 	assert.Equal(t, kit.Stalled, kit.AsFailure("", err).Kind)
-	_, known := r.tried.Changed(inst, before, &contexts.Access{})
+	_, known := r.tried.changed(inst, before, &access{})
 	assert.False(t, known)
 }
 

@@ -8,22 +8,22 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture/cluster"
+	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
+	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
 // with returns a reader of some objects.
 func with(t *testing.T, objects ...client.Object) *Reader {
 	t.Helper()
-	c := cluster.With(t, objects...)
+	c := fixture.Cluster(t, relations.Index, objects...)
 	return &Reader{Reader: c, Live: c}
 }
 
-// incomplete is the error about a Context that is not there.
-func incomplete(t *testing.T) error {
+// incompleteContext is the error about a Context that is not there.
+func incompleteContext(t *testing.T) error {
 	t.Helper()
 	inst := fixture.Node("root", "")
 	inst.Spec.Context = "missing"
-	_, err := with(t).contexts().Find(t.Context(), inst)
+	_, err := with(t).findContext(t.Context(), inst)
 	return err
 }

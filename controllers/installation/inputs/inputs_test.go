@@ -5,17 +5,16 @@ package inputs
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
+	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
 func TestInputsAreReadIntoTheInstallationThatIsGiven(t *testing.T) {
 	inst := fixture.Importing()
-	found, err := with(t, fixture.DataObject("1")).Read(t.Context(), inst, time.Unix(1, 0), nil)
+	found, err := with(t, fixture.DataObject("1")).Read(t.Context(), inst, 0, nil)
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{"value": int64(1)}, found.Imports.Values.Data)
 	assert.NotNil(t, found.Values)

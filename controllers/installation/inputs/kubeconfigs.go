@@ -4,21 +4,20 @@
 package inputs
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -67,15 +66,15 @@ func (r *Reader) ClustersFor(inst *v1alpha1.Installation) *Issuer {
 func (i *Issuer) Kubeconfig(ctx context.Context, r templating.KubeconfigRequest) (templating.Kubeconfig, error) {
 	switch r.Kind {
 	case templating.ShootAdmin:
-		return i.ShootAdminKubeconfig(ctx, r.Name, r.Namespace, r.Seconds, r.Target)
+		return i.shootAdminKubeconfig(ctx, r.Name, r.Namespace, r.Seconds, r.Target)
 	case templating.ServiceAccount:
-		return i.ServiceAccountKubeconfig(ctx, r.Name, r.Namespace, r.Seconds, r.Target)
+		return i.serviceAccountKubeconfig(ctx, r.Name, r.Namespace, r.Seconds, r.Target)
 	}
-	return i.OIDCKubeconfig(ctx, r.IssuerURL, r.ClientID, r.Target)
+	return i.oidcKubeconfig(ctx, r.IssuerURL, r.ClientID, r.Target)
 }
 
-// ServiceAccountKubeconfig requests a token of a service account of the target cluster.
-func (i *Issuer) ServiceAccountKubeconfig(ctx context.Context, name, namespace string, seconds int64, given any) (templating.Kubeconfig, error) {
+// serviceAccountKubeconfig requests a token of a service account of the target cluster.
+func (i *Issuer) serviceAccountKubeconfig(ctx context.Context, name, namespace string, seconds int64, given any) (templating.Kubeconfig, error) {
 	return i.once("serviceAccount", []any{name, namespace, seconds, given}, func() (templating.Kubeconfig, error) {
 		cluster, err := i.open(ctx, given)
 		if err != nil {
@@ -106,8 +105,8 @@ type adminRequest struct {
 	} `json:"status,omitzero"`
 }
 
-// ShootAdminKubeconfig requests an admin kubeconfig of a Gardener shoot through the garden cluster in the Target.
-func (i *Issuer) ShootAdminKubeconfig(ctx context.Context, name, namespace string, seconds int64, given any) (templating.Kubeconfig, error) {
+// shootAdminKubeconfig requests an admin kubeconfig of a Gardener shoot through the garden cluster in the Target.
+func (i *Issuer) shootAdminKubeconfig(ctx context.Context, name, namespace string, seconds int64, given any) (templating.Kubeconfig, error) {
 	return i.once("shoot", []any{name, namespace, seconds, given}, func() (templating.Kubeconfig, error) {
 		cluster, err := i.open(ctx, given)
 		if err != nil {
@@ -124,8 +123,8 @@ func (i *Issuer) ShootAdminKubeconfig(ctx context.Context, name, namespace strin
 	})
 }
 
-// OIDCKubeconfig makes a kubeconfig of the target cluster that logs in with OpenID Connect. Nothing is requested.
-func (i *Issuer) OIDCKubeconfig(ctx context.Context, issuerURL, clientID string, given any) (templating.Kubeconfig, error) {
+// oidcKubeconfig makes a kubeconfig of the target cluster that logs in with OpenID Connect. Nothing is requested.
+func (i *Issuer) oidcKubeconfig(ctx context.Context, issuerURL, clientID string, given any) (templating.Kubeconfig, error) {
 	cluster, err := i.open(ctx, given)
 	if err != nil {
 		return templating.Kubeconfig{}, err
@@ -180,11 +179,52 @@ func (i *Issuer) open(ctx context.Context, given any) (*target.Cluster, error) {
 	return i.clusters.Open(ctx, givenTarget{Reader: i.live, target: object}, i.live, object.Namespace, object.Name, target.Actor{})
 }
 
+// callTimeout is how long a cluster may take to answer.
+const callTimeout = 10 * time.Second
+
+// post sends a request as JSON to a path of a cluster, given by its segments, and decodes the answer. Segments come from templates: none may lead
+// elsewhere. It notes where the cluster did not answer now.
 func (i *Issuer) post(ctx context.Context, cluster *target.Cluster, path []string, request, answer any) error {
-	err := post(ctx, cluster.Config, path, request, answer)
-	if isUnanswered(err) {
-		i.Unanswered = err
+	for _, segment := range path {
+		if segment == "" || segment == "." || segment == ".." || strings.ContainsAny(segment, "/%") {
+			return fmt.Errorf("%q is not a valid name of an object", segment)
+		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	body, err := json.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("encode the request: %w", err)
+	}
+	config := rest.CopyConfig(cluster.Config)
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	connection, err := rest.UnversionedRESTClientFor(config)
+	if err != nil {
+		return fmt.Errorf("prepare the connection: %w", err)
+	}
+	content, err := connection.Post().AbsPath(path...).SetHeader("Content-Type", "application/json").SetHeader("Accept", "application/json").
+		MaxRetries(0).Body(body).Do(ctx).Raw()
+	var refusal apierrors.APIStatus
+	switch {
+	case err == nil:
+		if json.Unmarshal(content, answer) != nil {
+			return errors.New("the answer of the cluster is not a JSON object")
+		}
+		return nil
+	case errors.As(err, &refusal):
+		status := metav1.Status{}
+		_ = json.Unmarshal(content, &status) // without a message the code says what it is
+		code := int(refusal.Status().Code)
+		err = fmt.Errorf("the cluster answers %d %s", code, cmp.Or(status.Message, http.StatusText(code)))
+		if code < http.StatusInternalServerError && code != http.StatusTooManyRequests {
+			return err
+		}
+	case target.IsUnusable(err) && !address.IsOfName(err):
+		return fmt.Errorf("the cluster cannot be used: %w", err)
+	default:
+		err = fmt.Errorf("the cluster does not answer: %w", err)
+	}
+	i.Unanswered = err
 	return err
 }
 
@@ -217,94 +257,4 @@ func withUser(cluster *target.Cluster, name string, user clientcmdv1.AuthInfo) (
 		return nil, fmt.Errorf("write the kubeconfig: %w", err)
 	}
 	return written, nil
-}
-
-const (
-	callTimeout = 10 * time.Second
-	// maxAnswer is the largest accepted answer in bytes.
-	maxAnswer = 1 << 20
-)
-
-// unansweredError says that a cluster did not answer now.
-type unansweredError struct{ error }
-
-// Unwrap returns the cause.
-func (e unansweredError) Unwrap() error { return e.error }
-
-func isUnanswered(err error) bool {
-	var unanswered unansweredError
-	return errors.As(err, &unanswered)
-}
-
-// post sends a request as JSON to a path, given by its segments, and decodes the answer. The configuration is that of an opened Target.
-func post(ctx context.Context, config *rest.Config, path []string, request, answer any) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	address, err := addressOf(config, path)
-	if err != nil {
-		return err
-	}
-	body, err := json.Marshal(request)
-	if err != nil {
-		return fmt.Errorf("encode the request: %w", err)
-	}
-	call, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
-	if err != nil {
-		return fmt.Errorf("prepare the request: %w", err)
-	}
-	call.Header.Set("Content-Type", "application/json")
-	call.Header.Set("Accept", "application/json")
-	return send(config, call, answer)
-}
-
-func send(config *rest.Config, call *http.Request, answer any) error {
-	sender, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return fmt.Errorf("prepare the connection: %w", err)
-	}
-	response, err := sender.Do(call)
-	if target.IsUnusable(err) && !address.IsOfName(err) {
-		return fmt.Errorf("the cluster cannot be used: %w", err)
-	}
-	if err != nil {
-		return unansweredError{fmt.Errorf("the cluster does not answer: %w", err)}
-	}
-	defer response.Body.Close() // it was read
-	content, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if target.IsUnusable(err) {
-		return fmt.Errorf("the cluster cannot be used: %w", err)
-	}
-	if err != nil {
-		return unansweredError{fmt.Errorf("the answer of the cluster ended early: %w", err)}
-	}
-	return decodeAnswer(response.StatusCode, content, answer)
-}
-
-// decodeAnswer decodes an answer, or says what the cluster said instead.
-func decodeAnswer(code int, content []byte, answer any) error {
-	if code == http.StatusOK || code == http.StatusCreated {
-		if err := json.Unmarshal(content, answer); err != nil {
-			return errors.New("the answer of the cluster is not a JSON object")
-		}
-		return nil
-	}
-	status := metav1.Status{}
-	_ = json.Unmarshal(content, &status) // without a message the code says what it is
-	err := fmt.Errorf("the cluster answers %d %s", code, cmp.Or(status.Message, http.StatusText(code)))
-	if code >= http.StatusInternalServerError || code == http.StatusTooManyRequests {
-		return unansweredError{err}
-	}
-	return err
-}
-
-// addressOf joins the address of a cluster and a path. Segments come from templates: none may lead elsewhere.
-func addressOf(config *rest.Config, path []string) (string, error) {
-	escaped := make([]string, len(path))
-	for i, segment := range path {
-		if segment == "" || segment == "." || segment == ".." || strings.ContainsAny(segment, "/%") {
-			return "", fmt.Errorf("%q is not a valid name of an object", segment)
-		}
-		escaped[i] = url.PathEscape(segment)
-	}
-	return strings.TrimRight(config.Host, "/") + "/" + strings.Join(escaped, "/"), nil
 }

@@ -80,7 +80,7 @@ func TestShootAdminKubeconfigAsksTheGarden(t *testing.T) {
 	var seen http.Request
 	var body string
 	server := garden(t, http.StatusCreated, gardenAnswer, &seen, &body)
-	issued, err := newIssuer(t).ShootAdminKubeconfig(t.Context(), "shoot", "project", 600, gardenTarget(server))
+	issued, err := newIssuer(t).shootAdminKubeconfig(t.Context(), "shoot", "project", 600, gardenTarget(server))
 	require.NoError(t, err)
 	assert.Equal(t, "apiVersion: v1", string(issued.Content))
 	assert.Equal(t, "2030-01-02T03:04:05Z", issued.Expiration.UTC().Format("2006-01-02T15:04:05Z07:00"))
@@ -98,7 +98,7 @@ func TestOneJobGetsTheSameKubeconfigAgain(t *testing.T) {
 	for _, job := range []string{"one", "one", "two"} {
 		i.inst.Status.JobID = job
 		seen.Method = ""
-		_, err := i.ShootAdminKubeconfig(t.Context(), "shoot", "project", 600, gardenTarget(server))
+		_, err := i.shootAdminKubeconfig(t.Context(), "shoot", "project", 600, gardenTarget(server))
 		require.NoError(t, err)
 		if job == "one" && i.issued.entries().Len() == 1 {
 			continue
@@ -120,13 +120,13 @@ func TestIssuerFailures(t *testing.T) {
 		"redirect":      {http.StatusTemporaryRedirect, "", false, "redirects"},
 		"foreign error": {http.StatusForbidden, `{"message":"secret"}`, false, "403 Forbidden"},
 		"no JSON":       {http.StatusOK, "<html>", false, "not the Kubernetes object that it was asked for"},
-		"endless words": {http.StatusOK, strings.Repeat(" ", 2*maxAnswer) + "{}", false, "not the Kubernetes object"},
+		"endless words": {http.StatusOK, strings.Repeat(" ", 2<<20) + "{}", false, "not the Kubernetes object"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var seen http.Request
 			var body string
 			i := newIssuer(t)
-			_, err := i.ShootAdminKubeconfig(t.Context(), "shoot", "project", 600, gardenTarget(garden(t, c.code, c.answer, &seen, &body)))
+			_, err := i.shootAdminKubeconfig(t.Context(), "shoot", "project", 600, gardenTarget(garden(t, c.code, c.answer, &seen, &body)))
 			require.ErrorContains(t, err, c.message)
 			assert.Equal(t, c.unanswered, i.Unanswered != nil)
 		})
@@ -145,7 +145,7 @@ func TestIssuerRefusesTargets(t *testing.T) {
 		"files of the pod": {targetWith(map[string]any{"kubeconfig": fileConfig}), "tokenFile"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := newIssuer(t).ServiceAccountKubeconfig(t.Context(), "sa", "ns", 600, c.given)
+			_, err := newIssuer(t).serviceAccountKubeconfig(t.Context(), "sa", "ns", 600, c.given)
 			assert.ErrorContains(t, err, c.message)
 		})
 	}
@@ -161,7 +161,7 @@ func TestNamesCannotLeadElsewhere(t *testing.T) {
 	var body string
 	server := garden(t, http.StatusOK, gardenAnswer, &seen, &body)
 	for _, name := range []string{"", "..", "../../x", "a/b", "%2e%2e"} {
-		_, err := newIssuer(t).ShootAdminKubeconfig(t.Context(), name, "project", 600, gardenTarget(server))
+		_, err := newIssuer(t).shootAdminKubeconfig(t.Context(), name, "project", 600, gardenTarget(server))
 		assert.ErrorContains(t, err, "is not a valid name of an object")
 	}
 	assert.Empty(t, seen.Method, "nothing was sent")
@@ -171,7 +171,7 @@ func TestPrivateAddressesAreRefusedWhereTheOperatorSaysSo(t *testing.T) {
 	var seen http.Request
 	var body string
 	i := issuerWith(t, target.Options{PublicOnly: true})
-	_, err := i.ShootAdminKubeconfig(t.Context(), "shoot", "project", 600, gardenTarget(garden(t, http.StatusOK, gardenAnswer, &seen, &body)))
+	_, err := i.shootAdminKubeconfig(t.Context(), "shoot", "project", 600, gardenTarget(garden(t, http.StatusOK, gardenAnswer, &seen, &body)))
 	require.ErrorContains(t, err, "not public")
 	assert.Nil(t, i.Unanswered, "it will not help to try again")
 }
@@ -180,7 +180,7 @@ func TestOIDCKubeconfigHasTheClusterOfTheTarget(t *testing.T) {
 	var seen http.Request
 	var body string
 	server := garden(t, http.StatusOK, "", &seen, &body)
-	issued, err := newIssuer(t).OIDCKubeconfig(t.Context(), "https://issuer.example.com", "client", gardenTarget(server))
+	issued, err := newIssuer(t).oidcKubeconfig(t.Context(), "https://issuer.example.com", "client", gardenTarget(server))
 	require.NoError(t, err)
 	var config clientcmdv1.Config
 	require.NoError(t, yaml.Unmarshal(issued.Content, &config))

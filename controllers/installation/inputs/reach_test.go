@@ -24,7 +24,7 @@ func TestT07FunctionsOpenImportedSecretsOnly(t *testing.T) {
 	i := newIssuer(t)
 	i.reach = limits
 	given := map[string]any{"spec": map[string]any{"type": v1alpha1.KubernetesClusterTargetType, "secretRef": map[string]any{"name": "foreign"}}}
-	_, err := i.ServiceAccountKubeconfig(t.Context(), "name", "namespace", 600, given)
+	_, err := i.serviceAccountKubeconfig(t.Context(), "name", "namespace", 600, given)
 	require.ErrorContains(t, err, "spec.secretRef is not among its imports")
 	assert.Equal(t, err, i.Refused, "the failure says so, whatever becomes of the text")
 	for name, isRefused := range map[string]bool{"imported": false, "foreign": true} {
@@ -58,7 +58,7 @@ func TestT07OperatorDecidesWhereContextIsSilent(t *testing.T) {
 			}
 			r := with(t, contexts...)
 			r.BlueprintAccess = c.operator
-			found, err := r.contexts().BlueprintAccessOf(t.Context(), inst)
+			found, err := r.blueprintAccessOf(t.Context(), inst)
 			require.NoError(t, err)
 			assert.Equal(t, c.want, found)
 		})

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
 const unreadable = "spec.x cannot be read: write a text"
@@ -49,7 +49,7 @@ func TestT03AnUnreadableContextIsNotUsed(t *testing.T) {
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
 	stored := &v1alpha1.Context{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.DefaultContextName, Namespace: "ns"}}
 	r := &Reader{Reader: undecoding{fake.NewClientBuilder().WithScheme(scheme).WithObjects(stored).Build()}}
-	_, err := r.contexts().Find(t.Context(), fixture.Node("root", ""))
+	_, err := r.findContext(t.Context(), fixture.Node("root", ""))
 	assert.ErrorContains(t, err, unreadable)
 }
 

@@ -15,7 +15,6 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/contexts"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
@@ -141,7 +140,7 @@ func (in *Reading) unverified(err error) error {
 }
 
 // verifyRoot checks the signature that a root names.
-func (r *Reader) verifyRoot(ctx context.Context, root *v1alpha1.Installation, c *contexts.Context, found *Component) error {
+func (r *Reader) verifyRoot(ctx context.Context, root *v1alpha1.Installation, c *usedContext, found *Component) error {
 	if root.Spec.Verification == nil {
 		return kit.Stall(jobs.VerifyOperation, reasonNotRequested,
 			"spec.verification: this landscaper accepts verified components only; name the signature in spec.verification.signatureName")
@@ -156,7 +155,7 @@ func (r *Reader) verifyRoot(ctx context.Context, root *v1alpha1.Installation, c 
 	if found.verified != "" {
 		return nil
 	}
-	keys, err := r.contexts().Keys(ctx, c, name)
+	keys, err := r.signatureKeys(ctx, c, name)
 	if err != nil {
 		return err
 	}
@@ -189,7 +188,7 @@ func (r *Reader) verifyCovered(ctx context.Context, in *Reading, root *v1alpha1.
 	if found == nil || found.verified != "" {
 		return nil
 	}
-	c, err := r.contexts().Find(ctx, root)
+	c, err := r.findContext(ctx, root)
 	if err != nil {
 		return err
 	}

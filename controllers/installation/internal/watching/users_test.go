@@ -4,44 +4,19 @@
 package watching
 
 import (
-	"context"
-	"fmt"
 	"testing"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/fixture"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
 )
-
-// fields registers indexes of a client of objects in memory.
-type fields struct{ *fake.ClientBuilder }
-
-func (f fields) IndexField(_ context.Context, object client.Object, field string, index client.IndexerFunc) error {
-	f.WithIndex(object, field, index)
-	return nil
-}
-
-// indexed returns a client of objects with the indexes of the controller.
-func indexed(t *testing.T, objects ...client.Object) client.WithWatch {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	require.NoError(t, v1alpha1.AddToScheme(scheme))
-	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...)
-	require.NoError(t, Index(t.Context(), fields{builder}))
-	return builder.Build()
-}
 
 func named(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name}
@@ -122,39 +97,12 @@ func TestWhomAnEventOfAnObjectWakes(t *testing.T) {
 		"a Flux source of nobody":       {"GitRepository", update(git("other")), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPostOf(t, importer.DeepCopy(), loser.DeepCopy(), exporter.DeepCopy(), far.DeepCopy(), waits.DeepCopy(), near.DeepCopy(), foreign.DeepCopy(), follows.DeepCopy())
+			p := newPost(t, importer.DeepCopy(), loser.DeepCopy(), exporter.DeepCopy(), far.DeepCopy(), waits.DeepCopy(), near.DeepCopy(), foreign.DeepCopy(), follows.DeepCopy())
 			tc.happens(t, p.finder.eventsOf(tc.kind), p.queue)
-			if tc.woken == nil {
-				assert.Zero(t, p.queue.Len(), "the namespace takes no worker from others")
-			}
 			assert.Len(t, p.seen, 1, "workers that wait for the object hear of it at once")
-			assert.ElementsMatch(t, tc.woken, p.work())
+			assert.ElementsMatch(t, tc.woken, p.woken())
 		})
 	}
-}
-
-func TestEventsOfObjectsAreLeftToAWorkerOfTheirNamespace(t *testing.T) {
-	const roots = 8
-	var there []*v1alpha1.Installation
-	for i := range roots {
-		inst := fixture.Working(fmt.Sprintf("root-%d", i), fmt.Sprint(i), "job")
-		inst.Spec.Imports.Data = []v1alpha1.DataImport{{Name: "in", SecretRef: &v1alpha1.LocalSecretReference{Name: "x"}}}
-		there = append(there, inst)
-	}
-	p := newPost(t, there...)
-	for range 40 {
-		update(&corev1.Secret{ObjectMeta: named("n", "x")})(t, p.finder.eventsOf("Secret"), p.queue)
-	}
-	assert.Equal(t, 40, p.reads, "events of all namespaces wait for each other: each asks whether anybody is concerned, and no more")
-	p.reads = 0
-	require.Equal(t, 1, p.queue.Len())
-	request, _ := p.queue.Get()
-	assert.Equal(t, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "n"}}, request)
-	_, err := p.worker.Reconcile(t.Context(), request)
-	require.NoError(t, err)
-	assert.Equal(t, 3, p.reads, "who imports it, and the Contexts and DataObjects that name it, are listed once for all events together")
-	p.queue.Done(request)
-	assert.Len(t, p.work(), roots)
 }
 
 // following lets an Installation follow a GitRepository.
@@ -164,28 +112,11 @@ func following(name string) func(*v1alpha1.Installation) {
 	}
 }
 
-func TestEventsOfSourcesAreLeftToAWorkerOfTheirNamespace(t *testing.T) {
-	const roots = 8
-	var there []*v1alpha1.Installation
-	for i := range roots {
-		inst := with(fixture.Working(fmt.Sprintf("root-%d", i), fmt.Sprint(i), "job"), following("shop"))
-		inst.Namespace = fmt.Sprintf("tenant-%d", i)
-		there = append(there, inst)
-	}
-	p := newPost(t, there...)
-	for range 40 {
-		update(&sourcev1.GitRepository{ObjectMeta: named("n", "shop")})(t, p.finder.eventsOf("GitRepository"), p.queue)
-	}
-	assert.Equal(t, 40, p.reads)
-	require.Equal(t, 1, p.queue.Len(), "only the namespace of the source waits")
-	assert.Len(t, p.work(), roots)
-}
-
 func TestAnObjectThatWasGoneInBetweenWakesItsExporters(t *testing.T) {
 	p := newPost(t, tied("exporter", "1", "out"))
 	data := &v1alpha1.DataObject{ObjectMeta: named("n", kit.DataName("", "out"))}
 	for _, happens := range []func(*testing.T, handler.EventHandler, requestQueue){deletion(data), creation(data)} {
 		happens(t, p.finder.eventsOf("DataObject"), p.queue)
 	}
-	assert.Equal(t, []string{"exporter"}, p.work())
+	assert.Equal(t, []string{"exporter"}, p.woken())
 }
