@@ -5,8 +5,6 @@ package contract
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -100,47 +98,6 @@ func TestEventsOfWhatManyItemsNameCopyAndReadNone(t *testing.T) {
 			assert.Zero(t, deployer.times)
 		})
 	}
-}
-
-// watching is a deployer that looks for drift, and reads what the configurations of its items say.
-type watching struct {
-	planning
-	asked map[string]int
-}
-
-func (w watching) ContinuousReconcile(item *v1alpha1.DeployItem) (*managedresource.ContinuousReconcileSpec, error) {
-	w.asked["continuousReconcile"]++
-	return ContinuousReconcileIn(item.Spec.Configuration)
-}
-
-func (w watching) DriftDetection(item *v1alpha1.DeployItem) (*managedresource.DriftDetection, error) {
-	w.asked["driftDetection"]++
-	return DriftModeIn(item.Spec.Configuration)
-}
-
-func (watching) Deployed(*v1alpha1.DeployItem) (Deployed, error) { return Deployed{}, nil }
-
-func (watching) FindDrift(context.Context, *Item, DriftSearch) ([]Drift, error) { return nil, nil }
-
-// TestEventsLookForNoWrongField has fields of the wrong type among thousands of others: finding out which takes as many steps as there are fields, and more.
-func TestEventsLookForNoWrongField(t *testing.T) {
-	const others = 5000
-	var config strings.Builder
-	config.WriteString(`{"continuousReconcile":{"every":5},"driftDetection":{"mode":5}`)
-	for i := range others {
-		fmt.Fprintf(&config, `,"e%d":0`, i)
-	}
-	config.WriteString("}")
-	item := repeated("bad")
-	item.Spec.Configuration.Raw = []byte(config.String())
-	item.Status.Phase, item.Status.Deployer = v1alpha1.PhaseFailed, &v1alpha1.DeployerInformation{Name: "example.com.read"}
-	item.Status.Conditions = []metav1.Condition{{Type: v1alpha1.DriftedCondition, Status: metav1.ConditionTrue}}
-	deployer := watching{planning{scripted: &scripted{itemType: "example.com/read"}}, map[string]int{}}
-	r := newReconciler(nil, nil, deployer, Options{})
-	steps := testing.AllocsPerRun(1, func() { r.seen(item) })
-	assert.Less(t, steps, float64(others/10))
-	assert.Positive(t, deployer.asked["continuousReconcile"])
-	assert.Positive(t, deployer.asked["driftDetection"])
 }
 
 func TestWhatAnObjectSaysNowIsMappedOnce(t *testing.T) {
