@@ -478,7 +478,7 @@ spec:
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: GitRepository
 metadata: {name: shop}
-spec: {interval: 1h, url: "`+repo.CloneURL+`", ref: {branch: main}}
+spec: {interval: 1h, url: "` + repo.CloneURL + `", ref: {branch: main}}
 `)
 			repository := &sourcev1.GitRepository{ObjectMeta: s.Named("shop")}
 			s.Refresh(repository)

@@ -114,7 +114,7 @@ func TestWillStart(t *testing.T) {
 		}), false},
 		"new spec":                 {root(func(inst *v1alpha1.Installation) { fixture.Following(inst).Generation = 2 }), true},
 		"new spec, nobody follows": {root(func(inst *v1alpha1.Installation) { inst.Generation = 2 }), false},
-		"nobody has looked at it": {root(func(inst *v1alpha1.Installation) { inst.Status = v1alpha1.InstallationStatus{} }), true},
+		"nobody has looked at it":  {root(func(inst *v1alpha1.Installation) { inst.Status = v1alpha1.InstallationStatus{} }), true},
 		"nobody looks at it": {root(func(inst *v1alpha1.Installation) {
 			inst.Status, inst.Annotations = v1alpha1.InstallationStatus{}, map[string]string{v1alpha1.IgnoreAnnotation: "true"}
 		}), false},

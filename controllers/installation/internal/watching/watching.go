@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package watching says which Installations an event concerns. It reads caches and decides nothing: whoever is woken looks for itself.
-//
 package watching
 
 import (
