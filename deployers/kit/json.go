@@ -6,80 +6,9 @@ package kit
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
-	"strings"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
-
-// PatchStep is one operation of a JSON patch (RFC 6902).
-type PatchStep struct {
-	// Op is the operation: test, add or remove.
-	Op string `json:"op"`
-	// Path is a JSON pointer.
-	Path string `json:"path"`
-	// Value to test for or to add. API servers take null in a test for a field that is not there.
-	Value any `json:"value"`
-}
-
-// JSONPatch returns a patch of all steps. It is carried out as a whole, or not at all when a test fails.
-func JSONPatch(steps []PatchStep) (client.Patch, error) {
-	raw, err := json.Marshal(steps)
-	if err != nil {
-		return nil, fmt.Errorf("encode a JSON patch: %w", err)
-	}
-	return client.RawPatch(types.JSONPatchType, raw), nil
-}
-
-// IsTestFailure reports whether an API server refused a JSON patch because a test in it failed. It gives the same reason to what the schema
-// refuses, with the fields as causes.
-func IsTestFailure(err error) bool {
-	var refusal apierrors.APIStatus
-	if !apierrors.IsInvalid(err) || !errors.As(err, &refusal) {
-		return false
-	}
-	details := refusal.Status().Details
-	return details == nil || len(details.Causes) == 0
-}
-
-// Pointer returns the JSON pointer of a field.
-func Pointer(path ...string) string {
-	pointer := ""
-	for _, part := range path {
-		pointer += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(part)
-	}
-	return pointer
-}
-
-// Steps returns the change of an object as steps of a JSON patch; none when nothing would change.
-func (m MetadataChange) Steps(obj client.Object) []PatchStep {
-	var steps []PatchStep
-	if finalizers, changed := m.finalizers(obj.GetFinalizers()); changed {
-		steps = append(steps, PatchStep{Op: "add", Path: Pointer("metadata", "finalizers"), Value: finalizers})
-	}
-	return append(append(steps, mapSteps("annotations", m.Annotations, obj.GetAnnotations())...), mapSteps("labels", m.Labels, obj.GetLabels())...)
-}
-
-func mapSteps(field string, wanted map[string]*string, present map[string]string) []PatchStep {
-	changes := changed(wanted, present)
-	var steps []PatchStep
-	if len(changes) > 0 && len(present) == 0 {
-		steps = append(steps, PatchStep{Op: "add", Path: Pointer("metadata", field), Value: map[string]string{}})
-	}
-	for key, value := range changes {
-		path := Pointer("metadata", field, key)
-		if value == nil {
-			steps = append(steps, PatchStep{Op: "remove", Path: path})
-			continue
-		}
-		steps = append(steps, PatchStep{Op: "add", Path: path, Value: *value})
-	}
-	return steps
-}
 
 // SameJSON compares two values as the API server stores them: raw JSON inside may be formatted differently.
 func SameJSON(a, b any) (bool, error) {

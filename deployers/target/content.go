@@ -204,10 +204,9 @@ func secretContent(target *v1alpha1.Target, secret *corev1.Secret, key string) (
 
 func wholeSecret(target *v1alpha1.Target, secret *corev1.Secret) ([]byte, error) {
 	all := make(map[string]any, len(secret.Data))
-	var entries foreign.Several
 	for key, value := range secret.Data {
 		var parsed any
-		if err := entries.Unmarshal(value, &parsed); err != nil {
+		if err := foreign.Unmarshal(value, &parsed); err != nil {
 			return nil, invalid(target, refuse(fmt.Sprintf("key %q of Secret %q", key, secret.Name), foreign.Problem(err)+where(err),
 				"correct it, or set spec.secretRef.key to the one key to use"))
 		}

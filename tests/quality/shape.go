@@ -6,7 +6,6 @@ package quality
 import (
 	"cmp"
 	"go/ast"
-	"path"
 	"slices"
 )
 
@@ -57,22 +56,4 @@ func bindsFlags(f *ast.FuncDecl) bool {
 			return ok && (named.Sel.Name == "FlagSet" || named.Sel.Name == "Command")
 		})
 	})
-}
-
-// Sizes counts what is neither test nor generated: the files of each folder, and the methods of each type as folder.Type.
-func Sizes(files []*File) (rooms, types map[string]int) {
-	rooms, types = map[string]int{}, map[string]int{}
-	for _, file := range files {
-		if file.IsTest() || file.IsGenerated() {
-			continue
-		}
-		room := path.Dir(file.Path)
-		rooms[room]++
-		for _, decl := range file.Syntax.Decls {
-			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv != nil {
-				types[room+"."+receiver(f).Name]++
-			}
-		}
-	}
-	return rooms, types
 }
