@@ -5,6 +5,7 @@ package target
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -53,39 +54,56 @@ func newKinds(config *rest.Config, pool *http.Client) *kinds {
 }
 
 // ask returns a mapper of the kinds of a version of a group as the cluster serves them now, and of all kinds for the empty version. Former is the one that
-// was known before. Whoever asks for the same at the same time gets the same answer.
+// was known before. Whoever asks for the same at the same time gets the same answer. The requests end with the context of the first of them; another one
+// asks then.
 func (k *kinds) ask(ctx context.Context, version schema.GroupVersion, former any) (meta.RESTMapper, error) {
-	answer := k.asking.DoChan(version.String(), func() (any, error) {
-		if known, _ := k.known.Get(version); known != former {
-			return known, nil
+	for {
+		answer := k.asking.DoChan(version.String(), func() (any, error) {
+			if known, _ := k.known.Get(version); known != former {
+				return known, nil
+			}
+			found, err := k.request(ctx, version)
+			if err != nil && ctx.Err() != nil {
+				return nil, errLeft
+			}
+			return found, err
+		})
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case result := <-answer:
+			switch {
+			case errors.Is(result.Err, errLeft):
+				continue
+			case result.Err != nil:
+				return nil, result.Err
+			}
+			return result.Val.(*versionMapper), nil
 		}
-		ctx, cancel := context.WithTimeoutCause(context.Background(), discoveryTime, egress.ErrSilent)
-		defer cancel()
-		client, err := discovery.NewDiscoveryClientForConfigAndClient(k.config, &http.Client{Transport: &ending{ctx: ctx, next: k.next}})
-		if err != nil {
-			return nil, fmt.Errorf("prepare discovery: %w", err)
-		}
-		if version.Empty() {
-			all, err := restmapper.GetAPIGroupResources(client)
-			return &versionMapper{restmapper.NewDiscoveryRESTMapper(all)}, err
-		}
-		list, err := client.ServerResourcesForGroupVersion(version.String())
-		if err != nil && !apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("ask for the kinds of %s: %w", version, err)
-		}
-		found := mapperOf(version, list)
-		k.known.Add(version, found)
-		return found, nil
-	})
-	select {
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case result := <-answer:
-		if result.Err != nil {
-			return nil, result.Err
-		}
-		return result.Val.(*versionMapper), nil
 	}
+}
+
+// errLeft says that whoever asked a question gave it up.
+var errLeft = errors.New("the question was given up")
+
+func (k *kinds) request(ctx context.Context, version schema.GroupVersion) (*versionMapper, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, discoveryTime, egress.ErrSilent)
+	defer cancel()
+	client, err := discovery.NewDiscoveryClientForConfigAndClient(k.config, &http.Client{Transport: &ending{ctx: ctx, next: k.next}})
+	if err != nil {
+		return nil, fmt.Errorf("prepare discovery: %w", err)
+	}
+	if version.Empty() {
+		all, err := restmapper.GetAPIGroupResources(client)
+		return &versionMapper{restmapper.NewDiscoveryRESTMapper(all)}, err
+	}
+	list, err := client.ServerResourcesForGroupVersion(version.String())
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("ask for the kinds of %s: %w", version, err)
+	}
+	found := mapperOf(version, list)
+	k.known.Add(version, found)
+	return found, nil
 }
 
 // mapperOf returns a mapper of a version of a group, without subresources; list may be nil.

@@ -17,8 +17,6 @@ import (
 func TestDocumentsThatNeedTooMuchMemoryAreRefused(t *testing.T) {
 	const head = "meta: {schemaVersion: v2}\ncomponent: {name: a, version: '1'}\n"
 	for name, text := range map[string]string{
-		"many values":        head + "x: [" + strings.Repeat("a,", 300_000) + "a]",
-		"many dashes":        head + "x: " + strings.Repeat("- ", 300_000) + "a",
 		"laughs":             head + "a: &a [x, x, x, x, x, x, x, x, x, x]\nb: &b [" + strings.Repeat("*a, ", 200) + "x]\nc: &c [" + strings.Repeat("*b, ", 200) + "x]\nd: [" + strings.Repeat("*c, ", 200) + "x]",
 		"one long text":      head + "a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a, ", 100) + "x]",
 		"an alias of itself": head + "a: &a [*a, *a]",
