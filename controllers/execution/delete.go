@@ -117,10 +117,10 @@ const ownerTime = 2 * time.Second
 const uninstallOperation = "Uninstall"
 
 // isFree reports whether a deletion failed because of a deploy item and none is left that has failed, or that has ended its uninstall and is still
-// there: whatever held it has gone.
+// there: whatever held it has gone. Where no item is left at all, nothing can have held it that is still there; releases before 0.1.0 did not record why.
 func isFree(s *scope) bool {
 	last := s.execution.Status.LastError
-	return last != nil && last.Operation == uninstallOperation && !slices.ContainsFunc(s.all, func(item *v1alpha1.DeployItem) bool {
+	return last != nil && (last.Operation == uninstallOperation || len(s.all) == 0) && !slices.ContainsFunc(s.all, func(item *v1alpha1.DeployItem) bool {
 		return item.Status.IsIdle() && item.Status.Phase.IsFailed() || uninstallOf(item, s.execution.Status.JobIDFinished) == hasFailed
 	})
 }
