@@ -6,6 +6,7 @@ package behaviour
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 // shownFile is a block of a page whose first line names the file that it is.
@@ -75,6 +77,7 @@ stringData: {password: correct-horse}
 	}
 
 	commit(files)
+	requireCommands(t, string(content), repo.Dir)
 	s.Succeeded("database")
 	first := s.Succeeded("web")
 	requireAddress("database.store.svc:5432")
@@ -102,4 +105,19 @@ stringData: {password: correct-horse}
 		require.NoError(t, s.AwaitGone(s.Ctx, &v1alpha1.Installation{ObjectMeta: s.Named(name)}))
 	}
 	require.NoError(t, s.AwaitGone(s.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "store"}}))
+}
+
+// requireCommands runs the commands of flux-landscaper on a page in a folder.
+func requireCommands(t *testing.T, page, folder string) {
+	t.Helper()
+	cli, err := binaries.BuildCLI(t.Context())
+	require.NoError(t, err)
+	shown := regexp.MustCompile(`(?m)^flux-landscaper (.*\\\n.*|.*)$`).FindAllString(page, -1)
+	require.Len(t, shown, 2)
+	for _, command := range shown {
+		run := exec.CommandContext(t.Context(), "sh", "-c", filepath.Join(filepath.Dir(cli), command))
+		run.Dir = folder
+		out, err := run.CombinedOutput()
+		require.NoError(t, err, "%s\n%s", command, out)
+	}
 }
