@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/egress"
+	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 const (
@@ -58,11 +59,14 @@ func newKinds(config *rest.Config, pool *http.Client) *kinds {
 // asks then.
 func (k *kinds) ask(ctx context.Context, version schema.GroupVersion, former any) (meta.RESTMapper, error) {
 	for {
-		answer := k.asking.DoChan(version.String(), func() (any, error) {
+		answer := k.asking.DoChan(version.String(), func() (found any, err error) {
 			if known, _ := k.known.Get(version); known != former {
 				return known, nil
 			}
-			found, err := k.request(ctx, version)
+			err = rescue.Survived(ctx, func() (err error) {
+				found, err = k.request(ctx, version)
+				return err
+			})
 			if err != nil && ctx.Err() != nil {
 				return nil, errLeft
 			}

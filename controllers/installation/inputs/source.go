@@ -86,10 +86,7 @@ func (r *Reader) lookupSource(ctx context.Context, inst *v1alpha1.Installation, 
 	if err != nil {
 		return nil, err
 	}
-	source := &resolvedSource{status: v1alpha1.SourceStatus{
-		Kind: found.Kind, Namespace: found.Namespace, Name: found.Name, Revision: found.Revision, Digest: found.Digest,
-		Verified: found.Verified(),
-	}}
+	source := &resolvedSource{status: stateOf(found)}
 	if use.component {
 		source.status.ContentDigest, err = r.componentDigest(ctx, inst.Namespace, found, use.path)
 		return source, err
@@ -103,6 +100,13 @@ func (r *Reader) lookupSource(ctx context.Context, inst *v1alpha1.Installation, 
 	}
 	source.blueprint, source.status.ContentDigest = blueprint, blueprint.digest
 	return source, nil
+}
+
+// stateOf is the state of a source without the digest of what is used of it.
+func stateOf(found flux.Source) v1alpha1.SourceStatus {
+	return v1alpha1.SourceStatus{
+		Kind: found.Kind, Namespace: found.Namespace, Name: found.Name, Revision: found.Revision, Digest: found.Digest, Verified: found.Verified(),
+	}
 }
 
 // fetchBlueprint downloads an artifact and loads the blueprint in it.
