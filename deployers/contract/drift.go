@@ -6,13 +6,21 @@ package contract
 import (
 	"context"
 	"errors"
+	"time"
 
+	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/driftdesk"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
+	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 // DriftDetector is a Planner that can tell whether somebody has changed what an item has deployed. The contract watches the metadata of the
@@ -31,10 +39,20 @@ type DriftDetector interface {
 }
 
 // ErrNoVerdict says that an item, or what it names, has moved on since its last job, so that nothing can be said before the next one.
-var ErrNoVerdict = driftdesk.ErrNoVerdict
+var ErrNoVerdict = errors.New("what is wanted has changed since the last job")
 
 // Deployed is what an item has deployed.
-type Deployed = driftdesk.Deployed
+type Deployed struct {
+	// Selector selects the objects of all items of the deployer by labels; empty selects all.
+	Selector string
+	// Managers are the field managers under which the deployer writes.
+	Managers []string
+	// Objects that were deployed.
+	Objects []managedresource.ResourceReference
+	// Merged says that somebody has merged what was wanted into the objects, as Helm does, so that they may lack some of it. They are compared once after
+	// each job, whether somebody has changed them since or not.
+	Merged bool
+}
 
 // DriftSearch is what to compare.
 type DriftSearch struct {
@@ -45,7 +63,27 @@ type DriftSearch struct {
 }
 
 // Drift is the answer about one object.
-type Drift = driftdesk.Found
+type Drift struct {
+	// Resource is the object.
+	Resource managedresource.ResourceReference
+	// Missing says that the object was deleted, Fields which fields differ, as JSON pointers. Both are zero for an object that is as it was
+	// deployed.
+	Missing bool
+	Fields  []string
+	// Manager is who changed the object last; empty when that is not known.
+	Manager string
+	// Corrected says that the object is as it was deployed again.
+	Corrected bool
+	// Owned says that the deployer owns each field that it wants of the object. What others do with other fields is not looked at any more then.
+	Owned bool
+	// Live is the object as it is now, of which its version, generation and managed fields are looked at; nil when it does not exist or was not read.
+	Live metav1.Object
+	// Err is why the object could not be compared or corrected.
+	Err error
+}
+
+// IsDrifted reports whether the object was not as it was deployed.
+func (d *Drift) IsDrifted() bool { return d.Missing || len(d.Fields) > 0 }
 
 // DriftDetectionIn reads the field driftDetection of a configuration; nil when there is none. Errors name the field.
 func DriftDetectionIn(config *runtime.RawExtension) (*managedresource.DriftDetection, error) {
@@ -73,34 +111,23 @@ func DriftModeIn(config *runtime.RawExtension) (*managedresource.DriftDetection,
 	return detection, errors.Join(managedresource.ValidateDriftDetection("driftDetection", detection)...)
 }
 
-// newDriftDesk returns what looks for drift of the items of a deployer; nil where it is no DriftDetector.
-func (r *reconciler) newDriftDesk() *driftdesk.Desk {
-	detector, ok := r.deployer.(DriftDetector)
-	if !ok {
-		return nil
-	}
-	return driftdesk.New(driftdesk.Options{
-		Detector: detector, Deployed: detector.Deployed,
-		Find: func(ctx context.Context, search driftdesk.Search) ([]driftdesk.Found, error) {
-			if err := r.refuseKeys(search.Item); err != nil {
-				return nil, err
-			}
-			context, err := r.readContext(ctx, search.Item)
-			if err != nil {
-				return nil, err
-			}
-			return detector.FindDrift(ctx, &Item{
-				DeployItem: search.Item, Target: search.Cluster, Context: context, DeployItems: r.live, Siblings: r.client, Memory: map[string]any{},
-				Checkpoint: func(string) error { return ctx.Err() },
-			}, DriftSearch{Objects: search.Objects, Correct: search.Correct})
-		},
-		TargetName: targetName, IsAtRest: isAtRest,
-		IsFree: func(ctx context.Context, item *v1alpha1.DeployItem) (bool, error) {
-			by, err := r.findObstacle(ctx, item)
-			return by == nil, err
-		},
-		Queue: r.enqueue, Clients: r.options.Clients, Client: r.client, Live: r.live, Identity: r.options.Identity,
+// findDrift asks the deployer about objects of an item. A panic over what the target answers is an error.
+func (d *driftDesk) findDrift(ctx context.Context, item *v1alpha1.DeployItem, cluster *target.Cluster, wanted DriftSearch) (found []Drift, err error) {
+	err = rescue.Survived(ctx, func() error {
+		if err := d.refuseKeys(item); err != nil {
+			return err
+		}
+		context, err := d.readContext(ctx, item)
+		if err != nil {
+			return err
+		}
+		found, err = d.detector.FindDrift(ctx, &Item{
+			DeployItem: item, Target: cluster, Context: context, DeployItems: d.live, Siblings: d.client, Memory: map[string]any{},
+			Checkpoint: func(string) error { return ctx.Err() },
+		}, wanted)
+		return err
 	})
+	return found, err
 }
 
 // showDrift writes the condition Drifted of an item that has no job, where it changes, and posts events.
@@ -117,4 +144,103 @@ func (r *reconciler) showDrift(ctx context.Context, s *scope) error {
 		r.options.Recorder.Event(s.item, note.Kind, note.Reason, kit.Message(note.Message))
 	}
 	return nil
+}
+
+// Metrics about drift, by the name of the deployer.
+var (
+	driftWatches     = driftGauge("landscaper_drift_watches", "Watches on targets that look for drift.")
+	driftObjects     = driftGauge("landscaper_drift_objects", "Deployed objects that are watched for drift.")
+	driftSearches    = driftCounter("landscaper_drift_searches_total", "Comparisons of deployed objects with their target after somebody changed one.")
+	driftCorrections = driftCounter("landscaper_drift_corrections_total", "Events about corrected drift.")
+)
+
+func driftGauge(name, help string) *prometheus.GaugeVec {
+	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"deployer"})
+	ctrlmetrics.Registry.MustRegister(gauge)
+	return gauge
+}
+
+func driftCounter(name, help string) *prometheus.CounterVec {
+	counter := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"deployer"})
+	ctrlmetrics.Registry.MustRegister(counter)
+	return counter
+}
+
+// HasNews reports whether there is something to show.
+func (d *driftDesk) HasNews(item *v1alpha1.DeployItem) bool {
+	if d == nil || !item.Job().IsIdle() || !item.DeletionTimestamp.IsZero() {
+		return false
+	}
+	if wanted, isKnown := d.condition(item); isKnown && !isShown(item, wanted) {
+		return true
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	known := d.items[client.ObjectKeyFromObject(item)]
+	return known != nil && len(known.notes) > 0
+}
+
+// condition returns the condition that an item is to show, nil for none, and whether that is known.
+func (d *driftDesk) condition(item *v1alpha1.DeployItem) (*metav1.Condition, bool) {
+	shown := meta.FindStatusCondition(item.Status.Conditions, v1alpha1.DriftedCondition)
+	if shown != nil {
+		if detection, err := d.detector.DriftDetection(item); err == nil && detection.ModeOf() == managedresource.DriftDisabled {
+			return nil, true
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	known := d.items[client.ObjectKeyFromObject(item)]
+	if known == nil || known.paused || !known.followed && !known.unreachable || known.uid != item.UID || known.job.id != item.Status.JobIDFinished {
+		return nil, false
+	}
+	wanted := known.findings.condition(item.Generation, time.Now())
+	if wanted == nil && (known.doubtful || shown != nil && shown.Status == metav1.ConditionFalse) {
+		return nil, false // what an earlier process has found out stays until there is news
+	}
+	return wanted, true
+}
+
+// Show makes an item that has no job show what is known, and reports whether that changed it.
+func (d *driftDesk) Show(item *v1alpha1.DeployItem) bool {
+	wanted, isKnown := d.condition(item)
+	if !isKnown || isShown(item, wanted) {
+		return false
+	}
+	if wanted == nil {
+		conditions.Delete(item, v1alpha1.DriftedCondition)
+	} else {
+		conditions.Set(item, wanted)
+	}
+	return true
+}
+
+// TakeNotes returns the events to post about an item, once.
+func (d *driftDesk) TakeNotes(item *v1alpha1.DeployItem) []driftNote {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	known := d.items[client.ObjectKeyFromObject(item)]
+	if known == nil {
+		return nil
+	}
+	notes := known.notes
+	known.notes = nil
+	for _, note := range notes {
+		if note.Reason == reasonCorrected {
+			driftCorrections.WithLabelValues(d.detector.Name()).Inc()
+		}
+	}
+	return notes
+}
+
+func isShown(item *v1alpha1.DeployItem, wanted *metav1.Condition) bool {
+	shown := meta.FindStatusCondition(item.Status.Conditions, v1alpha1.DriftedCondition)
+	if shown == nil || wanted == nil {
+		return shown == nil && wanted == nil
+	}
+	return shown.Status == wanted.Status && shown.Reason == wanted.Reason && shown.Message == wanted.Message
+}
+
+func isShownDrifted(item *v1alpha1.DeployItem) bool {
+	return meta.IsStatusConditionTrue(item.Status.Conditions, v1alpha1.DriftedCondition)
 }

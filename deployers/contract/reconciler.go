@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/driftdesk"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
 	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
@@ -58,7 +57,7 @@ type reconciler struct {
 	clock    *clock
 	turns    turns
 	waiters  waiters
-	drift    *driftdesk.Desk
+	drift    *driftDesk
 	restored *flowcontrol.Backoff
 	queue    workqueue.TypedRateLimitingInterface[ctrl.Request]
 	steps    []kit.Step[*scope]

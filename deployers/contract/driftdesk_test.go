@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package driftdesk
+package contract
 
 import (
 	"context"
@@ -14,6 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -27,30 +30,40 @@ func TestATargetThatCannotBeOpenedIsTriedAtItsTime(t *testing.T) {
 	clients, err := target.New(target.Options{})
 	require.NoError(t, err)
 	reader := readerOf(t)
-	desk := New(Options{TargetName: targetName, IsAtRest: isAtRest, Clients: clients, Client: reader, Live: reader})
-	site := desk.siteOf(siteKey{"ns", "absent", target.Actor{}})
+	desk := deskOf(detector{}, clients, reader)
+	site := desk.siteOf(driftSiteKey{"ns", "absent", target.Actor{}})
+	desk.items[types.NamespacedName{Name: "item"}] = &driftItem{site: site}
 	began := time.Now()
-	require.Zero(t, site.untilOpening(began), "the first attempt is made at once")
-	pause := site.open(t.Context())
+	pause := site.open(t.Context(), began)
 	require.Positive(t, pause)
-	site.retryAt = site.opened.Add(pause)
-	for name, tc := range map[string]struct {
-		after  time.Duration
-		events func()
-		waits  bool
+	for _, tc := range []struct {
+		name    string
+		after   time.Duration
+		changed string
+		tried   bool
 	}{
-		"an item has changed":    {0, func() { desk.mu.Lock(); site.enqueue(types.NamespacedName{Name: "item"}); desk.mu.Unlock() }, true},
-		"its time has come":      {pause, func() {}, false},
-		"its Target has changed": {minOpeningPause, func() { desk.TargetChanged("ns", "absent") }, false},
-		"and changes all along":  {minOpeningPause / 2, func() { desk.TargetChanged("ns", "absent") }, true},
-		"another has changed":    {minOpeningPause, func() { desk.TargetChanged("ns", "other") }, true},
+		{"an item has changed", 0, "", false},
+		{"another has changed", minOpeningPause, "other", false},
+		{"and changes all along", minOpeningPause / 2, "absent", false},
+		{"its Target has changed", minOpeningPause, "absent", true},
+		{"its time has come", time.Hour, "", true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			tc.events()
-			t.Cleanup(func() { site.changed = false })
-			assert.Equal(t, tc.waits, site.untilOpening(site.opened.Add(tc.after)) > 0)
+		t.Run(tc.name, func(t *testing.T) {
+			tried := site.attempt
+			desk.TargetChanged("ns", tc.changed)
+			require.Positive(t, site.open(t.Context(), began.Add(tc.after)))
+			assert.Equal(t, tc.tried, site.attempt > tried)
 		})
 	}
+}
+
+// deskOf returns a desk that does not run; clients and reader may be nil.
+func deskOf(deployer Deployer, clients *target.Clients, reader client.Client) *driftDesk {
+	r := &reconciler{
+		deployer: deployer, options: &Options{Clients: clients}, client: reader, live: reader,
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]()),
+	}
+	return r.newDriftDesk()
 }
 
 // readerOf returns an API server in memory.
@@ -62,7 +75,11 @@ func readerOf(t *testing.T, objects ...client.Object) client.Client {
 }
 
 // detector looks at nothing; what it says about drift is the default.
-type detector struct{ Detector }
+type detector struct {
+	DriftDetector
+	deployed func() Deployed
+	find     func() ([]Drift, error)
+}
 
 func (detector) Name() string { return "detector" }
 
@@ -70,20 +87,26 @@ func (detector) DriftDetection(*v1alpha1.DeployItem) (*managedresource.DriftDete
 	return nil, nil
 }
 
+func (d detector) Deployed(*v1alpha1.DeployItem) (Deployed, error) { return d.deployed(), nil }
+
+func (detector) IsAt(*v1alpha1.DeployItem, managedresource.ClusterReference) bool { return true }
+
+func (d detector) FindDrift(context.Context, *Item, DriftSearch) ([]Drift, error) { return d.find() }
+
 func TestAJobWaitsForASearchNoLongerThanItsContext(t *testing.T) {
 	key := types.NamespacedName{Namespace: "ns", Name: "item"}
 	running, ended := make(chan struct{}), make(chan struct{})
 	close(ended)
 	for name, tc := range map[string]struct {
-		search *search
+		search *driftRun
 		want   error
 	}{
 		"no search":             {nil, nil},
-		"one that has ended":    {&search{cancel: func() {}, done: ended}, nil},
-		"one that does not end": {&search{cancel: func() {}, done: running}, context.Canceled},
+		"one that has ended":    {&driftRun{cancel: func() {}, done: ended}, nil},
+		"one that does not end": {&driftRun{cancel: func() {}, done: running}, context.Canceled},
 	} {
 		t.Run(name, func(t *testing.T) {
-			desk := New(Options{TargetName: targetName, IsAtRest: isAtRest, Detector: detector{}})
+			desk := deskOf(detector{}, nil, nil)
 			ctx := t.Context()
 			if tc.search != nil {
 				desk.searches[key] = tc.search
@@ -100,8 +123,8 @@ func TestAJobWaitsForASearchNoLongerThanItsContext(t *testing.T) {
 
 func TestAWorkerIsWokenForNewsOnly(t *testing.T) {
 	key := types.NamespacedName{Namespace: "ns", Name: "item"}
-	drifted := Found{Resource: managedresource.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Name: "settings"}, Missing: true}
-	wasFound := findings{drifted: map[managedresource.ResourceReference]Found{drifted.Resource: drifted}}
+	drifted := Drift{Resource: managedresource.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Name: "settings"}, Missing: true}
+	wasFound := driftFindings{drifted: map[managedresource.ResourceReference]Drift{drifted.Resource: drifted}}
 	shown := wasFound.condition(1, time.Now())
 	corrected := metav1.Condition{Type: v1alpha1.DriftedCondition, Status: metav1.ConditionFalse, Reason: reasonCorrected}
 	for name, tc := range map[string]struct {
@@ -115,28 +138,20 @@ func TestAWorkerIsWokenForNewsOnly(t *testing.T) {
 		"shown, and gone":                 {[]metav1.Condition{*shown}, driftItem{followed: true}, 1},
 		"shown by an earlier process":     {[]metav1.Condition{*shown}, driftItem{followed: true, doubtful: true}, 0},
 		"corrected before, nothing found": {[]metav1.Condition{corrected}, driftItem{followed: true}, 0},
-		"an event to post":                {nil, driftItem{followed: true, notes: []Note{{corev1.EventTypeNormal, reasonCorrected, "x"}}}, 1},
-		"the target cannot be reached":    {nil, driftItem{unreachable: true, findings: findings{trouble: "cannot be reached"}}, 1},
+		"an event to post":                {nil, driftItem{followed: true, notes: []driftNote{{corev1.EventTypeNormal, reasonCorrected, "x"}}}, 1},
+		"the target cannot be reached":    {nil, driftItem{unreachable: true, findings: driftFindings{trouble: "cannot be reached"}}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: "uid", Generation: 1}}
 			item.Status.Conditions = tc.shown
 			tc.known.uid = "uid"
-			woken := 0
-			desk := New(Options{TargetName: targetName, IsAtRest: isAtRest, Detector: detector{}, Client: readerOf(t, item), Queue: func(types.NamespacedName) { woken++ }})
+			desk := deskOf(detector{}, nil, readerOf(t, item))
 			desk.items[key] = &tc.known
 			desk.tell(t.Context(), key)
-			assert.Equal(t, tc.want, woken)
+			assert.Equal(t, tc.want, desk.queue.Len())
 		})
 	}
 }
-
-// present is a detector whose items are all at their cluster.
-type present struct{ detector }
-
-func (present) Name() string { return "present" }
-
-func (present) IsAt(*v1alpha1.DeployItem, managedresource.ClusterReference) bool { return true }
 
 func TestAnItemThatIsForgottenMeanwhileIsNotWatched(t *testing.T) {
 	key := types.NamespacedName{Namespace: "ns", Name: "item"}
@@ -145,13 +160,13 @@ func TestAnItemThatIsForgottenMeanwhileIsNotWatched(t *testing.T) {
 	cluster, err := clients.OpenKubeconfig(key.Namespace, []byte(`{"contexts": [{"name": "c", "context": {"cluster": "c"}}],
 		"clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}]}`))
 	require.NoError(t, err)
-	desk := New(Options{TargetName: targetName, IsAtRest: isAtRest, Detector: present{}, Clients: clients, Client: readerOf(t), Queue: func(types.NamespacedName) {}})
-	known := &driftItem{key: key, site: desk.siteOf(siteKey{key.Namespace, "absent", target.Actor{}})}
-	known.site.users, known.site.cluster, desk.items[key] = 1, cluster, known
-	desk.Deployed = func(*v1alpha1.DeployItem) (Deployed, error) {
+	var desk *driftDesk
+	desk = deskOf(detector{deployed: func() Deployed {
 		desk.Forget(key)
-		return Deployed{Objects: []managedresource.ResourceReference{{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "settings"}}}, nil
-	}
+		return Deployed{Objects: []managedresource.ResourceReference{{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "settings"}}}
+	}}, clients, readerOf(t))
+	known := &driftItem{key: key, site: desk.siteOf(driftSiteKey{key.Namespace, "absent", target.Actor{}})}
+	known.site.users, known.site.cluster, desk.items[key] = 1, cluster, known
 	item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	item.Status.LastReconcileTime = new(metav1.Now())
 	known.site.follow(item, known)
@@ -160,23 +175,22 @@ func TestAnItemThatIsForgottenMeanwhileIsNotWatched(t *testing.T) {
 }
 
 // atRest returns a desk with an item that is at rest and has an object that is due for another correction.
-func atRest(t *testing.T, options Options) (*Desk, *driftItem) {
+func atRest(t *testing.T, find func() ([]Drift, error)) (*driftDesk, *driftItem) {
 	t.Helper()
 	item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "item", UID: "uid", Generation: 1}}
 	item.Status.JobID, item.Status.JobIDFinished, item.Status.Phase, item.Status.ObservedGeneration = "1", "1", v1alpha1.PhaseSucceeded, 1
 	item.Status.LastReconcileTime = &metav1.Time{Time: time.Now()}
-	options.Detector, options.Client, options.Queue = detector{}, readerOf(t, item), func(types.NamespacedName) {}
-	desk := New(options)
+	desk := deskOf(detector{find: find}, nil, readerOf(t, item))
 	ref := managedresource.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "settings"}
 	known := &driftItem{
 		key: client.ObjectKeyFromObject(item), uid: item.UID, mode: managedresource.DriftEnabled, job: finishedJob{id: "1", generation: 1}, followed: true,
-		site: desk.siteOf(siteKey{"ns", "target", target.Actor{}}),
-		findings: findings{
-			drifted:     map[managedresource.ResourceReference]Found{ref: {Resource: ref, Missing: true}},
+		site: desk.siteOf(driftSiteKey{"ns", "target", target.Actor{}}), pace: flowcontrol.NewFakeAlwaysRateLimiter(),
+		findings: driftFindings{
+			drifted:     map[managedresource.ResourceReference]Drift{ref: {Resource: ref, Missing: true}},
 			corrections: map[managedresource.ResourceReference]correction{ref: {}},
 		},
 	}
-	known.site.opened = time.Now()
+	known.site.opened, known.site.cluster = time.Now(), &target.Cluster{}
 	known.site.users++
 	desk.items[known.key] = known
 	t.Cleanup(func() { desk.Forget(known.key) })
@@ -184,35 +198,25 @@ func atRest(t *testing.T, options Options) (*Desk, *driftItem) {
 }
 
 func TestAPanicInASearchEndsTheSearchAlone(t *testing.T) {
-	for name, tc := range map[string]func(options *Options, desk func() *Desk){
-		"of the deployer": func(options *Options, _ func() *Desk) {
-			options.Find = func(context.Context, Search) ([]Found, error) { panic("broken") }
-		},
-		"of what shows it": func(options *Options, desk func() *Desk) {
-			options.Find = func(context.Context, Search) ([]Found, error) {
-				desk().Client = nil
-				return nil, nil
-			}
-		},
+	var desk *driftDesk
+	for name, find := range map[string]func() ([]Drift, error){
+		"of the deployer":  func() ([]Drift, error) { panic("broken") },
+		"of what shows it": func() ([]Drift, error) { desk.client = nil; return nil, nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			var options Options
-			var desk *Desk
 			var known *driftItem
-			tc(&options, func() *Desk { return desk })
-			desk, known = atRest(t, options)
+			desk, known = atRest(t, find)
 			known.site.try(t.Context(), known.key)
 			assert.Equal(t, 1, known.attempt)
-			assert.NotNil(t, known.timer, "it is searched again later")
 			require.NoError(t, desk.Stop(t.Context(), known.key)) // a job waits for no search
 		})
 	}
 }
 
 func TestWhatAPanicKeptFromBeingComparedIsSearchedAgain(t *testing.T) {
-	desk, known := atRest(t, Options{TargetName: targetName, IsAtRest: isAtRest, Find: func(context.Context, Search) ([]Found, error) { panic("broken") }})
+	desk, known := atRest(t, func() ([]Drift, error) { panic("broken") })
 	item := &v1alpha1.DeployItem{}
-	require.NoError(t, desk.Client.Get(t.Context(), known.key, item))
+	require.NoError(t, desk.client.Get(t.Context(), known.key, item))
 	objects := []managedresource.ResourceReference{{Kind: "ConfigMap", Name: "settings"}}
 	found, isHeld, err := known.site.find(t.Context(), item, known, objects)
 	require.ErrorContains(t, err, "it broke off by a panic")
@@ -220,15 +224,9 @@ func TestWhatAPanicKeptFromBeingComparedIsSearchedAgain(t *testing.T) {
 }
 
 func TestAPanicOverTheAnswerOfATargetIsAFailedAttempt(t *testing.T) {
-	desk := New(Options{TargetName: targetName, IsAtRest: isAtRest, Clients: nil}) // which panics
-	site := desk.siteOf(siteKey{"ns", "target", target.Actor{}})
-	assert.Positive(t, site.open(t.Context()))
+	desk := deskOf(detector{}, nil, nil) // without clients, which panics
+	site := desk.siteOf(driftSiteKey{"ns", "target", target.Actor{}})
+	assert.Positive(t, site.open(t.Context(), time.Now()))
 	assert.Equal(t, 1, site.attempt)
 	assert.True(t, site.stale)
 }
-
-func targetName(item *v1alpha1.DeployItem) string {
-	return item.Annotations[v1alpha1.DeployerTargetNameAnnotation]
-}
-
-func isAtRest(item *v1alpha1.DeployItem) bool { return item.Job().IsIdle() }

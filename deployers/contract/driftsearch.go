@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package driftdesk
+package contract
 
 import (
 	"context"
@@ -15,17 +15,12 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/drift"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 const (
-	// freeSearches of an item come at once. Further ones wait a little, up to maxSearchPause, until there was none for searchQuiet: whoever
-	// changes objects all the time, or a target that says so, costs no more than that.
-	freeSearches   = 10
-	minSearchPause = 100 * time.Millisecond
-	maxSearchPause = 2 * time.Second
-	searchQuiet    = 30 * time.Second
+	// freeSearches of an item come at once, further ones at this rate: whoever changes objects all the time costs no more than that.
+	freeSearches    = 10
+	searchesASecond = 0.5
 	// searchTime bounds one search in the objects of an item.
 	searchTime = time.Minute
 	// reopenPause is the least time between two looks at the content of a Target whose watches break.
@@ -35,9 +30,9 @@ const (
 )
 
 // handle does what there is to do for an item.
-func (s *site) handle(ctx context.Context, key types.NamespacedName) {
+func (s *driftSite) handle(ctx context.Context, key types.NamespacedName) {
 	item := &v1alpha1.DeployItem{}
-	if err := s.desk.Client.Get(ctx, key, item); err != nil || !s.desk.IsAtRest(item) {
+	if err := s.desk.client.Get(ctx, key, item); err != nil || !isAtRest(item) {
 		return // an event follows
 	}
 	known, search, ctx := s.begin(ctx, item)
@@ -51,7 +46,7 @@ func (s *site) handle(ctx context.Context, key types.NamespacedName) {
 }
 
 // begin notes that a search is under way, unless the item has moved on.
-func (s *site) begin(ctx context.Context, item *v1alpha1.DeployItem) (*driftItem, *search, context.Context) {
+func (s *driftSite) begin(ctx context.Context, item *v1alpha1.DeployItem) (*driftItem, *driftRun, context.Context) {
 	d := s.desk
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -62,12 +57,12 @@ func (s *site) begin(ctx context.Context, item *v1alpha1.DeployItem) (*driftItem
 		return nil, nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, searchTime)
-	begun := &search{cancel: cancel, done: make(chan struct{})}
+	begun := &driftRun{cancel: cancel, done: make(chan struct{})}
 	d.searches[key] = begun
 	return known, begun, ctx
 }
 
-func (s *site) finish(key types.NamespacedName, search *search) {
+func (s *driftSite) finish(key types.NamespacedName, search *driftRun) {
 	search.cancel()
 	s.desk.mu.Lock()
 	delete(s.desk.searches, key)
@@ -76,16 +71,16 @@ func (s *site) finish(key types.NamespacedName, search *search) {
 }
 
 // follow makes the watches know the objects of an item. It reports false where these are not on the cluster of the Target any more.
-func (s *site) follow(item *v1alpha1.DeployItem, known *driftItem) bool {
+func (s *driftSite) follow(item *v1alpha1.DeployItem, known *driftItem) bool {
 	d := s.desk
-	deployed, err := d.Deployed(item)
-	if err != nil || !d.Detector.IsAt(item, s.at) {
+	deployed, err := d.detector.Deployed(item)
+	if err != nil || !d.detector.IsAt(item, s.at) {
 		d.watches.Leave(known.key)
 		return false
 	}
 	objects := make([]drift.Object, 0, len(deployed.Objects))
 	for _, ref := range deployed.Objects {
-		objects = append(objects, objectOf(ref))
+		objects = append(objects, watchedObject(ref))
 	}
 	d.mu.Lock()
 	known.followed = true // before the watches know the item, because they may call back at once
@@ -105,7 +100,7 @@ func (s *site) follow(item *v1alpha1.DeployItem, known *driftItem) bool {
 	return true
 }
 
-func objectOf(ref managedresource.ResourceReference) drift.Object {
+func watchedObject(ref managedresource.ResourceReference) drift.Object {
 	return drift.Object{Kind: schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind), Namespace: ref.Namespace, Name: ref.Name}
 }
 
@@ -123,21 +118,25 @@ func finishedAt(item *v1alpha1.DeployItem) time.Time {
 }
 
 // search compares the objects of an item that somebody may have changed, and notes what was found.
-func (s *site) search(ctx context.Context, item *v1alpha1.DeployItem, known *driftItem) {
+func (s *driftSite) search(ctx context.Context, item *v1alpha1.DeployItem, known *driftItem) {
 	d := s.desk
-	if d.waits(known) {
+	if !known.pace.TryAccept() {
+		s.queue.AddAfter(known.key, time.Duration(float64(time.Second)/searchesASecond))
 		return
 	}
 	objects := s.objectsToSearch(known)
 	trouble, kind := d.watches.Trouble(known.key)
 	if trouble != drift.NoTrouble && time.Since(s.opened) > reopenPause {
-		s.reopen() // credentials may have changed without an event
+		d.mu.Lock()
+		s.stale = true // credentials may have changed without an event
+		d.mu.Unlock()
+		s.queue.Add(known.key)
 	}
-	var found []Found
+	var found []Drift
 	var isHeld bool
 	var err error
 	if len(objects) > 0 {
-		driftSearches.WithLabelValues(d.Detector.Name()).Inc()
+		driftSearches.WithLabelValues(d.detector.Name()).Inc()
 		found, isHeld, err = s.find(ctx, item, known, objects)
 	}
 	if errors.Is(err, ErrNoVerdict) {
@@ -145,17 +144,17 @@ func (s *site) search(ctx context.Context, item *v1alpha1.DeployItem, known *dri
 	}
 	again := failedObjects(objects, found, err, isHeld)
 	for _, ref := range again {
-		d.watches.Suspect(known.key, objectOf(ref)) // every further search takes them along
+		d.watches.Suspect(known.key, watchedObject(ref)) // every further search takes them along
 	}
 	for _, one := range found {
 		if one.Err == nil || one.IsDrifted() {
-			d.watches.Seen(known.key, objectOf(one.Resource), one.Live, one.Owned)
+			d.watches.Seen(known.key, watchedObject(one.Resource), one.Live, one.Owned)
 		}
 	}
 	isSure := len(objects) > 0 && len(again) == 0 || !isShownDrifted(item) && trouble == drift.NoTrouble && d.watches.IsWatched(known.key)
 	isNoted := s.note(ctx, known, func() {
 		known.doubtful = known.doubtful && !isSure
-		known.findings.add(found, time.Now(), func(note Note) { known.notes = append(known.notes, note) })
+		known.findings.add(found, time.Now(), func(note driftNote) { known.notes = append(known.notes, note) })
 		known.findings.trouble, known.findings.kind = trouble, kind.Kind
 		s.schedule(known, again)
 	})
@@ -165,7 +164,7 @@ func (s *site) search(ctx context.Context, item *v1alpha1.DeployItem, known *dri
 }
 
 // note enters what a search has found, unless the item has moved on. It reports whether it did.
-func (s *site) note(ctx context.Context, known *driftItem, enter func()) bool {
+func (s *driftSite) note(ctx context.Context, known *driftItem, enter func()) bool {
 	d := s.desk
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -176,44 +175,8 @@ func (s *site) note(ctx context.Context, known *driftItem, enter func()) bool {
 	return true
 }
 
-// waits reports whether an item has to wait for its next search, and makes it come back then.
-func (d *Desk) waits(known *driftItem) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if known.waits {
-		return true
-	}
-	pause := known.pace(time.Now())
-	if pause <= 0 {
-		return false
-	}
-	known.waits = true
-	time.AfterFunc(pause, func() {
-		d.mu.Lock()
-		known.waits = false
-		d.mu.Unlock()
-		d.changed(known.key)
-	})
-	return true
-}
-
-// pace returns how long a search has to wait.
-func (i *driftItem) pace(now time.Time) time.Duration {
-	if now.Sub(i.searched) > searchQuiet {
-		i.searches = 0
-	}
-	if over := i.searches - freeSearches; over >= 0 {
-		if wait := i.searched.Add(kit.Doubled(minSearchPause, maxSearchPause, over)).Sub(now); wait > 0 {
-			return wait
-		}
-	}
-	i.searched = now
-	i.searches++
-	return 0
-}
-
 // objectsToSearch returns what the watches suspect, and what may be corrected by now.
-func (s *site) objectsToSearch(known *driftItem) []managedresource.ResourceReference {
+func (s *driftSite) objectsToSearch(known *driftItem) []managedresource.ResourceReference {
 	var objects []managedresource.ResourceReference
 	seen := map[managedresource.ResourceReference]bool{}
 	for _, object := range s.desk.watches.Take(known.key) {
@@ -232,32 +195,30 @@ func (s *site) objectsToSearch(known *driftItem) []managedresource.ResourceRefer
 
 // find asks the deployer. It reports whether something was not corrected because the item may not be worked on now. A panic over what the target answers
 // is an error.
-func (s *site) find(
+func (s *driftSite) find(
 	ctx context.Context, item *v1alpha1.DeployItem, known *driftItem, objects []managedresource.ResourceReference,
-) (found []Found, isHeld bool, err error) {
-	wanted := Search{Item: item, Cluster: s.cluster, Objects: objects}
+) (found []Drift, isHeld bool, err error) {
+	wanted := DriftSearch{Objects: objects}
 	s.desk.mu.Lock()
 	corrects := known.mode == managedresource.DriftEnabled
 	s.desk.mu.Unlock()
 	if corrects {
 		wanted.Correct = s.permission(ctx, item, known, &isHeld)
 	}
-	err = rescue.Survived(ctx, func() (err error) {
-		found, err = s.desk.Find(ctx, wanted)
-		return err
-	})
+	found, err = s.desk.findDrift(ctx, item, s.cluster, wanted)
 	return found, isHeld, err
 }
 
 // permission returns what says whether an object may be corrected now. Whether the item may be worked on is asked for once.
-func (s *site) permission(
+func (s *driftSite) permission(
 	ctx context.Context, item *v1alpha1.DeployItem, known *driftItem, isHeld *bool,
 ) func(managedresource.ResourceReference) bool {
 	var asked, isFree bool
 	return func(ref managedresource.ResourceReference) bool {
 		if !asked {
-			free, err := s.desk.IsFree(ctx, item)
-			asked, isFree, *isHeld = true, free && err == nil, !free || err != nil
+			obstacle, err := s.desk.findObstacle(ctx, item)
+			isFree = obstacle == nil && err == nil
+			asked, *isHeld = true, !isFree
 		}
 		s.desk.mu.Lock()
 		defer s.desk.mu.Unlock()
@@ -266,7 +227,7 @@ func (s *site) permission(
 }
 
 // failedObjects returns what could not be compared or corrected, or only later.
-func failedObjects(objects []managedresource.ResourceReference, found []Found, err error, isHeld bool) []managedresource.ResourceReference {
+func failedObjects(objects []managedresource.ResourceReference, found []Drift, err error, isHeld bool) []managedresource.ResourceReference {
 	if err != nil && len(found) == 0 {
 		return objects
 	}
@@ -280,8 +241,7 @@ func failedObjects(objects []managedresource.ResourceReference, found []Found, e
 }
 
 // schedule makes the item come back when something failed or has to wait.
-func (s *site) schedule(known *driftItem, failed []managedresource.ResourceReference) {
-	known.stopTimer()
+func (s *driftSite) schedule(known *driftItem, failed []managedresource.ResourceReference) {
 	now := time.Now()
 	at := known.findings.next(now, known.mode == managedresource.DriftEnabled)
 	if len(failed) == 0 {
@@ -292,14 +252,7 @@ func (s *site) schedule(known *driftItem, failed []managedresource.ResourceRefer
 		}
 		known.attempt++
 	}
-	if at.IsZero() {
-		return
+	if !at.IsZero() {
+		s.queue.AddAfter(known.key, max(at.Sub(now), 0))
 	}
-	s.lookAgain(known, max(at.Sub(now), 0))
-}
-
-// lookAgain makes an item come back after a pause, in place of an earlier appointment.
-func (s *site) lookAgain(known *driftItem, pause time.Duration) {
-	known.stopTimer()
-	known.timer = time.AfterFunc(pause, func() { s.desk.changed(known.key) })
 }

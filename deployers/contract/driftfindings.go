@@ -1,13 +1,11 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package driftdesk
+package contract
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
@@ -41,15 +39,11 @@ const (
 	// maxNamed is how many objects a message names, and how many fields of each; longestPointer how many bytes of a field.
 	maxNamed       = 10
 	longestPointer = 150
-	// longestManager is how many bytes of the name of a field manager are kept: API servers take 128 characters.
-	longestManager = 150
-	// longestFailure is how many bytes are kept of why an object could not be corrected.
-	longestFailure = 2 << 10
 )
 
 // findings is what is known about the drift of an item.
-type findings struct {
-	drifted map[managedresource.ResourceReference]Found
+type driftFindings struct {
+	drifted map[managedresource.ResourceReference]Drift
 	// corrections are the last ones of each object.
 	corrections map[managedresource.ResourceReference]correction
 	// last names what was corrected last.
@@ -81,7 +75,7 @@ func (c correction) isFought(now time.Time) bool {
 }
 
 // mayCorrect reports whether it is the time to correct an object.
-func (f *findings) mayCorrect(ref managedresource.ResourceReference, now time.Time) bool {
+func (f *driftFindings) mayCorrect(ref managedresource.ResourceReference, now time.Time) bool {
 	last, found := f.corrections[keyOfObject(ref)]
 	return !found || !now.Before(last.at.Add(last.pause())) || !now.Before(last.quiet())
 }
@@ -91,15 +85,15 @@ func keyOfObject(ref managedresource.ResourceReference) managedresource.Resource
 	return ref
 }
 
-// Note is an event to post.
-type Note struct{ Kind, Reason, Message string }
+// driftNote is an event to post.
+type driftNote struct{ Kind, Reason, Message string }
 
 // add enters what a search has found, and tells what is new.
-func (f *findings) add(found []Found, now time.Time, tell func(Note)) {
-	var corrected, drifted []Found
+func (f *driftFindings) add(found []Drift, now time.Time, tell func(driftNote)) {
+	var corrected, drifted []Drift
 	for _, one := range found {
-		one = brief(one)
-		key := one.Resource
+		key := keyOfObject(one.Resource)
+		one.Resource, one.Live = key, nil
 		before, was := f.drifted[key]
 		switch {
 		case one.Corrected:
@@ -108,10 +102,10 @@ func (f *findings) add(found []Found, now time.Time, tell func(Note)) {
 			corrected = append(corrected, one)
 		case one.IsDrifted():
 			if f.drifted == nil {
-				f.drifted = map[managedresource.ResourceReference]Found{}
+				f.drifted = map[managedresource.ResourceReference]Drift{}
 			}
 			f.drifted[key] = one
-			if !was || before.Missing != one.Missing || before.sum != one.sum {
+			if !was || before.Missing != one.Missing || !slices.Equal(before.Fields, one.Fields) {
 				drifted = append(drifted, one)
 			}
 		case one.Err == nil:
@@ -119,47 +113,15 @@ func (f *findings) add(found []Found, now time.Time, tell func(Note)) {
 		}
 	}
 	if len(drifted) > 0 {
-		tell(Note{corev1.EventTypeWarning, kit.ReasonDrift, "Not as deployed: " + describe(drifted)})
+		tell(driftNote{corev1.EventTypeWarning, kit.ReasonDrift, "Not as deployed: " + describe(drifted)})
 	}
 	if len(corrected) > 0 {
 		f.last = describe(corrected)
-		tell(Note{corev1.EventTypeNormal, reasonCorrected, "Corrected: " + f.last})
+		tell(driftNote{corev1.EventTypeNormal, reasonCorrected, "Corrected: " + f.last})
 	}
 }
 
-// brief returns of an answer what is shown, and what tells it from another one: thousands of objects may differ in thousands of fields.
-func brief(one Found) Found {
-	one.Resource, one.Live, one.Manager = keyOfObject(one.Resource), nil, beginning.Of(one.Manager, longestManager)
-	one.sum = sumOf(one.Fields)
-	one.Fields, one.more = shownFields(one.Fields)
-	if one.Err != nil {
-		one.Err = errors.New(beginning.Of(one.Err.Error(), longestFailure))
-	}
-	return one
-}
-
-// shownFields returns the fields that are shown, and how many more there are.
-func shownFields(fields []string) (shown []string, more int) {
-	for _, field := range fields[:min(len(fields), maxNamed)] {
-		shown = append(shown, beginning.Of(field, longestPointer))
-	}
-	return shown, len(fields) - len(shown)
-}
-
-// sums makes sums that nobody outside of the process can foresee.
-var sums = maphash.MakeSeed()
-
-// sumOf returns a number that is another one for other fields.
-func sumOf(fields []string) uint64 {
-	var sum maphash.Hash
-	sum.SetSeed(sums)
-	for _, field := range fields {
-		maphash.WriteComparable(&sum, field)
-	}
-	return sum.Sum64()
-}
-
-func (f *findings) noteCorrection(key managedresource.ResourceReference, manager string, now time.Time) {
+func (f *driftFindings) noteCorrection(key managedresource.ResourceReference, manager string, now time.Time) {
 	last, found := f.corrections[key]
 	if found && !now.Before(last.quiet()) {
 		last = correction{}
@@ -173,7 +135,7 @@ func (f *findings) noteCorrection(key managedresource.ResourceReference, manager
 }
 
 // due returns drifted objects whose correction had to wait and has not to any more.
-func (f *findings) due(now time.Time) []managedresource.ResourceReference {
+func (f *driftFindings) due(now time.Time) []managedresource.ResourceReference {
 	var due []managedresource.ResourceReference
 	for ref := range f.drifted {
 		if _, waited := f.corrections[ref]; waited && f.mayCorrect(ref, now) {
@@ -184,7 +146,7 @@ func (f *findings) due(now time.Time) []managedresource.ResourceReference {
 }
 
 // next returns when to look again: at the end of a pause or of a fight. Zero is never.
-func (f *findings) next(now time.Time, corrects bool) time.Time {
+func (f *driftFindings) next(now time.Time, corrects bool) time.Time {
 	var next time.Time
 	earliest := func(at time.Time) {
 		if at.After(now) && (next.IsZero() || at.Before(next)) {
@@ -203,7 +165,7 @@ func (f *findings) next(now time.Time, corrects bool) time.Time {
 }
 
 // condition returns what the item is to show; nil for nothing.
-func (f *findings) condition(generation int64, now time.Time) *metav1.Condition {
+func (f *driftFindings) condition(generation int64, now time.Time) *metav1.Condition {
 	say := func(status metav1.ConditionStatus, reason, message string) *metav1.Condition {
 		return &metav1.Condition{Type: v1alpha1.DriftedCondition, Status: status, Reason: reason, Message: kit.Message(message), ObservedGeneration: generation}
 	}
@@ -211,9 +173,9 @@ func (f *findings) condition(generation int64, now time.Time) *metav1.Condition 
 		return say(metav1.ConditionTrue, reasonFought, fought)
 	}
 	if len(f.drifted) > 0 {
-		all := slices.SortedFunc(maps.Values(f.drifted), func(a, b Found) int { return cmp.Compare(a.Resource.String(), b.Resource.String()) })
+		all := slices.SortedFunc(maps.Values(f.drifted), func(a, b Drift) int { return cmp.Compare(a.Resource.String(), b.Resource.String()) })
 		reason, message := kit.ReasonDrift, "Not as deployed: "+describe(all)
-		if failed := slices.IndexFunc(all, func(d Found) bool { return d.Err != nil }); failed >= 0 {
+		if failed := slices.IndexFunc(all, func(d Drift) bool { return d.Err != nil }); failed >= 0 {
 			reason, message = reasonCorrectionFailed, message+": "+all[failed].Err.Error()
 		}
 		return say(metav1.ConditionTrue, reason, message)
@@ -230,7 +192,7 @@ func (f *findings) condition(generation int64, now time.Time) *metav1.Condition 
 }
 
 // fought names the objects that somebody changes again and again; empty when there are none. The text stays the same during a fight.
-func (f *findings) fought(now time.Time) string {
+func (f *driftFindings) fought(now time.Time) string {
 	var names []string
 	for ref, c := range f.corrections {
 		if c.isFought(now) {
@@ -250,29 +212,27 @@ func (f *findings) fought(now time.Time) string {
 }
 
 // describe names objects and fields, without values.
-func describe(drifts []Found) string {
+func describe(drifts []Drift) string {
 	names := make([]string, 0, len(drifts))
 	for _, one := range drifts {
 		if one.Missing {
 			names = append(names, one.Resource.String()+" is deleted")
 			continue
 		}
-		fields, more := shownFields(one.Fields)
-		names = append(names, one.Resource.String()+" "+listed(fields, more+one.more))
+		fields := slices.Clone(one.Fields)
+		for i := range fields {
+			fields[i] = beginning.Of(fields[i], longestPointer)
+		}
+		names = append(names, one.Resource.String()+" "+joined(fields))
 	}
 	return joined(names)
 }
 
+// joined names the first ones, and says how many more there are.
 func joined(names []string) string {
-	shown := names[:min(len(names), maxNamed)]
-	return listed(shown, len(names)-len(shown))
-}
-
-// listed names some, and says how many more there are.
-func listed(names []string, more int) string {
-	text := strings.Join(names, ", ")
-	if more == 0 {
-		return text
+	text := strings.Join(names[:min(len(names), maxNamed)], ", ")
+	if more := len(names) - maxNamed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("%s and %d more", text, more)
+	return text
 }
