@@ -39,7 +39,7 @@ const (
 
 // bootstrapFlags are the flags of agent bootstrap-token.
 type bootstrapFlags struct {
-	landscape
+	cluster
 	namespace, secretNamespace, secretName, server, file string
 	expiry                                               time.Duration
 }

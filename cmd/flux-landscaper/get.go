@@ -33,7 +33,7 @@ type rows func(cmd *cobra.Command, c client.Client) ([][]string, error)
 
 // shown is a command that prints a table.
 func shown(name string, aliases []string, short string, read rows) *cobra.Command {
-	from := &landscape{}
+	from := &cluster{}
 	cmd := &cobra.Command{
 		Use: name, Aliases: aliases, Short: short, Args: cobra.NoArgs,
 		Example: "  flux-landscaper get " + name,

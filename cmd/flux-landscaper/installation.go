@@ -46,7 +46,7 @@ func installationCommand() *cobra.Command {
 
 // annotatingCommand is a command that asks for something to be done with one Installation, mostly by an annotation.
 func annotatingCommand(verb, short, doing string, ask func(context.Context, client.Client, *v1alpha1.Installation) error) *cobra.Command {
-	from := &landscape{}
+	from := &cluster{}
 	cmd := &cobra.Command{
 		Use: verb + " NAME", Short: short, Args: cobra.ExactArgs(1),
 		Example: "  flux-landscaper installation " + verb + " shop -n team",
@@ -102,7 +102,7 @@ type deployItemLeaf struct {
 
 // inspectFlags are the flags of installation inspect.
 type inspectFlags struct {
-	from   landscape
+	from   cluster
 	all    bool
 	failed bool
 	output string
