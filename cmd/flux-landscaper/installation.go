@@ -6,7 +6,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,64 +23,21 @@ import (
 )
 
 func installationCommand() *cobra.Command {
-	return group("installation", "Show Installations as trees, and ask for jobs on them", []string{"installations", "inst", "i"},
+	return group("installation", "Show Installations as trees", []string{"installations", "inst", "i"},
 		inspectCommand(),
-		annotatingCommand("reconcile", "Start a job", "reconciling", func(ctx context.Context, c client.Client, inst *v1alpha1.Installation) error {
-			if !inst.IsRoot() && inst.Status.Phase != v1alpha1.PhaseDeleteFailed {
-				return fmt.Errorf("%s is a sub-installation, which has its jobs from its parent: reconcile the root Installation", client.ObjectKeyFromObject(inst))
-			}
-			return annotate(ctx, c, inst, v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
-		}),
-		annotatingCommand("interrupt", "End the running job as failed", "interrupting", func(ctx context.Context, c client.Client, inst *v1alpha1.Installation) error {
-			return annotate(ctx, c, inst, v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
-		}),
-		annotatingCommand("force-delete", "Delete an Installation with all below it and leave what it deployed as it is", "deleting",
-			func(ctx context.Context, c client.Client, inst *v1alpha1.Installation) error {
-				if err := annotate(ctx, c, inst, v1alpha1.ForceDeleteAnnotation, "true"); err != nil {
-					return err
-				}
-				return client.IgnoreNotFound(c.Delete(ctx, inst, client.Preconditions{UID: &inst.UID}))
-			}))
+		former("reconcile", reconcileCommand()), former("interrupt", interruptCommand()), former("force-delete", deleteCommand(), "--force", "--silent"))
 }
 
-// annotatingCommand is a command that asks for something to be done with one Installation, mostly by an annotation.
-func annotatingCommand(verb, short, doing string, ask func(context.Context, client.Client, *v1alpha1.Installation) error) *cobra.Command {
-	from := &cluster{}
-	cmd := &cobra.Command{
-		Use: verb + " NAME", Short: short, Args: cobra.ExactArgs(1),
-		Example: "  flux-landscaper installation " + verb + " shop -n team",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			_, c, err := from.open()
-			if err != nil {
-				return err
-			}
-			namespace, err := from.namespaceOr()
-			if err != nil {
-				return err
-			}
-			inst := &v1alpha1.Installation{}
-			if err := c.Get(cmd.Context(), client.ObjectKey{Namespace: namespace, Name: args[0]}, inst); err != nil {
-				return err
-			}
-			if err := ask(cmd.Context(), c, inst); err != nil {
-				return err
-			}
-			printDone(cmd, "%s Installation %s", doing, client.ObjectKeyFromObject(inst))
-			return nil
-		},
+// former is an earlier name of a command on an Installation.
+func former(name string, verb *cobra.Command, flags ...string) *cobra.Command {
+	cmd, _, _ := verb.Find([]string{"installation"})
+	verb.RemoveCommand(cmd)
+	cmd.Use, cmd.Aliases, cmd.Deprecated = name+" NAME", nil, "use "+strings.Join(append([]string{"flux-landscaper", verb.Name(), "installation"}, flags...), " ")
+	_ = cmd.Flags().Set("wait", "false")
+	for _, flag := range flags {
+		_ = cmd.Flags().Set(strings.TrimPrefix(flag, "--"), "true")
 	}
-	from.bindFlags(cmd.Flags())
-	from.bindNamespace(cmd.Flags())
 	return cmd
-}
-
-// annotate sets an annotation of the very Installation that was read.
-func annotate(ctx context.Context, c client.Client, inst *v1alpha1.Installation, key, value string) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": inst.UID, "annotations": map[string]string{key: value}}})
-	if err != nil {
-		return err
-	}
-	return c.Patch(ctx, inst, client.RawPatch(types.MergePatchType, patch))
 }
 
 // installationTree is an Installation with all below it, in the form of installations inspect of landscaper-cli.

@@ -85,7 +85,8 @@ func rootCommand() *cobra.Command {
 		PersistentPostRun: func(*cobra.Command, []string) { cancel() },
 	}
 	root.PersistentFlags().DurationVar(&timeout, "timeout", 5*time.Minute, "How long the operation may take.")
-	root.AddCommand(blueprintCommand(), componentCommand(), deployerCommand(), agentCommand(), mirrorCommand(), showCommand(), installationCommand(), targetCommand())
+	root.AddCommand(blueprintCommand(), componentCommand(), deployerCommand(), agentCommand(), mirrorCommand(), showCommand(), installationCommand(), targetCommand(),
+		reconcileCommand(), suspendCommand(), resumeCommand(), interruptCommand(), waitCommand(), deleteCommand())
 	root.SetFlagErrorFunc(flagError)
 	return root
 }

@@ -1,0 +1,119 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"strings"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+)
+
+// deletion is how an Installation is deleted.
+type deletion struct {
+	orphan, force, silent, awaits bool
+}
+
+func deleteCommand() *cobra.Command {
+	return verb("delete", "Delete an Installation and what it has deployed",
+		"Before it asks, it lists what is uninstalled and what stays. An Installation that Flux applies from Git comes back, unless it is removed there.",
+		func(cmd *cobra.Command, _ string) func(*action, *unstructured.Unstructured) error {
+			d := &deletion{}
+			cmd.Flags().BoolVar(&d.orphan, "orphan", false, "Leave what was deployed as it is.")
+			cmd.Flags().BoolVar(&d.force, "force", false, "Wait for nothing and uninstall nothing; a ConfigMap says what was left behind. For targets that are gone.")
+			cmd.Flags().BoolVarP(&d.silent, "silent", "s", false, "Do not ask.")
+			cmd.Flags().BoolVar(&d.awaits, "wait", true, "Wait until the Installation is gone.")
+			cmd.MarkFlagsMutuallyExclusive("orphan", "force")
+			return d.run
+		}, "Installation")
+}
+
+func (d *deletion) run(a *action, object *unstructured.Unstructured) error {
+	if !d.force {
+		if err := a.root(object, "delete"); err != nil {
+			return err
+		}
+	}
+	if err := d.announce(a, object); err != nil {
+		return err
+	}
+	if !d.silent {
+		if err := confirm(a.cmd, "Delete "+describe(object)+"?"); err != nil {
+			return err
+		}
+	}
+	annotation := map[bool]string{d.orphan: v1alpha1.DeleteWithoutUninstallAnnotation, d.force: v1alpha1.ForceDeleteAnnotation}[true]
+	if annotation != "" {
+		if err := a.annotate(object, annotation, "true"); err != nil {
+			return err
+		}
+	}
+	uid := object.GetUID()
+	if err := a.c.Delete(a.cmd.Context(), object, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	if !d.awaits {
+		printAction(a.cmd, "%s is being deleted", describe(object))
+		return nil
+	}
+	return a.gone(object, a.poll(object, never))
+}
+
+// announce lists what goes with an Installation and what stays.
+func (d *deletion) announce(a *action, object *unstructured.Unstructured) error {
+	if object.GetLabels()[kustomizev1.GroupVersion.Group+"/name"] != "" {
+		printWarning(a.cmd, "Flux applies %s from Git and makes it again at its next sync, unless it is removed there", describe(object))
+	}
+	found := &inventory{}
+	if err := found.read(a.cmd.Context(), a.c, object.GetNamespace()); err != nil {
+		return err
+	}
+	policy, _, _ := unstructured.NestedString(object.Object, "spec", "deletionPolicy")
+	stays := d.orphan || d.force || suspended(object) || policy == string(v1alpha1.DeletionPolicyOrphan) ||
+		object.GetAnnotations()[v1alpha1.DeleteWithoutUninstallAnnotation] == "true"
+	fate := "is uninstalled"
+	if stays {
+		fate = "stays as it is"
+	}
+	var list func(tree *installationTree)
+	list = func(tree *installationTree) {
+		printAction(a.cmd, "Installation %s goes", tree.Installation.Name)
+		if tree.Execution != nil {
+			for _, leaf := range tree.Execution.DeployItems {
+				item, on := leaf.DeployItem, ""
+				if item.Spec.Target != nil {
+					on = " on Target " + item.Spec.Target.Name
+				}
+				printAction(a.cmd, "  DeployItem %s goes; what it has deployed%s %s", item.Name, on, fate)
+			}
+		}
+		for _, child := range tree.SubInstallations {
+			list(child)
+		}
+	}
+	for _, tree := range found.trees([]string{object.GetName()}) {
+		list(tree)
+	}
+	return nil
+}
+
+// confirm asks a person.
+func confirm(cmd *cobra.Command, question string) error {
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s [y/N] ", question)
+	answer, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+	switch {
+	case strings.EqualFold(strings.TrimSpace(answer), "y"):
+		return nil
+	case err != nil:
+		return errors.New("nobody answered, and nothing was deleted: --silent does not ask")
+	}
+	return errors.New("nothing was deleted")
+}
