@@ -4,6 +4,7 @@
 package installed_test
 
 import (
+	"os/exec"
 	"testing"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 	"github.com/flux-landscaper/flux-landscaper/tests/sample"
 )
 
@@ -32,6 +34,7 @@ func TestAReleaseIsInstalledByFlux(t *testing.T) {
 	before, image := c.jobs(), c.deployment("landscaper-controller").Spec.Template.Spec.Containers[0].Image
 	require.NotEmpty(t, before)
 	assert.Contains(t, image, c.Registry.Host+"/landscaper:v0.1.0@sha256:")
+	c.check()
 
 	load := newLoad(c)
 	c.release("v0.2.0")
@@ -63,4 +66,16 @@ func TestAReleaseIsInstalledByFlux(t *testing.T) {
 	require.NoError(t, c.AwaitGone(c.ctx, deployed))
 	crds := &apiextensionsv1.CustomResourceDefinition{}
 	assert.NoError(t, c.Client().Get(c.ctx, client.ObjectKey{Name: "installations.landscaper.gardener.cloud"}, crds))
+}
+
+// check lets the command line look at the cluster.
+func (c *cluster) check() {
+	c.Helper()
+	cli, err := binaries.BuildCLI(c.ctx)
+	require.NoError(c, err)
+	out, err := exec.CommandContext(c.ctx, cli, "check", "--kubeconfig", c.KubeconfigPath).CombinedOutput()
+	require.NoError(c, err, string(out))
+	for _, line := range []string{"✔ ls-system/landscaper-controller " + c.Registry.Host, "✔ deployer helm.deployer.landscaper.gardener.cloud carries out landscaper.gardener.cloud/helm"} {
+		assert.Contains(c, string(out), line)
+	}
 }

@@ -1,0 +1,322 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"github.com/spf13/cobra"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
+)
+
+// oldestKubernetes is the first version whose API server selects DeployItems by their type.
+const oldestKubernetes = "1.31.0"
+
+// checkup looks at a cluster and prints what it finds.
+type checkup struct {
+	cmd    *cobra.Command
+	c      client.Client
+	failed bool
+}
+
+func checkCommand() *cobra.Command {
+	from, pre := &cluster{}, false
+	cmd := &cobra.Command{
+		Use: "check", Args: cobra.NoArgs,
+		Short: "Check that a cluster has what landscapes need",
+		Long: "Check the versions of Kubernetes and Flux, and with them what is installed of flux-landscaper: its kinds, processes, deployers, agents and\n" +
+			"webhooks. The exit status is 1 if something that is needed is missing.",
+		Example: "  flux-landscaper check --pre\n  flux-landscaper check",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, c, err := from.open()
+			if err != nil {
+				return err
+			}
+			server, err := discovery.NewDiscoveryClientForConfig(config)
+			if err != nil {
+				return err
+			}
+			k := &checkup{cmd: cmd, c: c}
+			printAction(cmd, "checking prerequisites")
+			if err := k.kubernetes(server); err != nil {
+				return err
+			}
+			parts := []func(context.Context) error{k.flux}
+			if !pre {
+				parts = append(parts, k.kinds, k.processes, k.deployers, k.agents, k.webhooks, k.rights)
+			}
+			for i, part := range parts {
+				if i == 1 {
+					printAction(cmd, "checking flux-landscaper %s", version)
+				}
+				if err := part(cmd.Context()); err != nil {
+					k.warn("%v", err)
+				}
+			}
+			if k.failed {
+				return errReported
+			}
+			printDone(cmd, "all that is needed is there")
+			return nil
+		},
+	}
+	from.bindFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&pre, "pre", false, "Check only what an installation of flux-landscaper needs.")
+	return cmd
+}
+
+func (k *checkup) ok(format string, args ...any)   { printDone(k.cmd, format, args...) }
+func (k *checkup) warn(format string, args ...any) { printWarning(k.cmd, format, args...) }
+
+func (k *checkup) fail(format string, args ...any) {
+	printError(k.cmd.ErrOrStderr(), fmt.Errorf(format, args...))
+	k.failed = true
+}
+
+func (k *checkup) kubernetes(server discovery.ServerVersionInterface) error {
+	info, err := server.ServerVersion()
+	if err != nil {
+		return fmt.Errorf("the API server does not answer: %w", err)
+	}
+	found, err := semver.NewVersion(info.GitVersion)
+	if err != nil {
+		return fmt.Errorf("version of the API server: %w", err)
+	}
+	if found.LessThan(semver.MustParse(oldestKubernetes)) {
+		k.fail("Kubernetes %s is older than %s: upgrade the cluster", info.GitVersion, oldestKubernetes)
+		return nil
+	}
+	k.ok("Kubernetes %s >=%s", info.GitVersion, oldestKubernetes)
+	return nil
+}
+
+// served reports whether the cluster has a kind, and says so if not.
+func (k *checkup) served(kind schema.GroupKind, version, cure string) bool {
+	_, err := k.c.RESTMapper().RESTMapping(kind, version)
+	if err != nil {
+		k.fail("%s %s/%s is not served: %s", kind.Kind, kind.Group, version, cure)
+	}
+	return err == nil
+}
+
+func (k *checkup) flux(ctx context.Context) error {
+	all := true
+	for kind, group := range map[string]schema.GroupVersion{
+		sourcev1.GitRepositoryKind: sourcev1.GroupVersion, sourcev1.OCIRepositoryKind: sourcev1.GroupVersion, kustomizev1.KustomizationKind: kustomizev1.GroupVersion,
+	} {
+		all = k.served(schema.GroupKind{Group: group.Group, Kind: kind}, group.Version, "install Flux 2.7 or newer") && all
+	}
+	if all {
+		k.ok("Flux serves its sources and Kustomizations")
+	}
+	controllers := &appsv1.DeploymentList{}
+	if err := k.c.List(ctx, controllers, client.MatchingLabels{"app.kubernetes.io/part-of": "flux"}); err != nil {
+		return fmt.Errorf("the controllers of Flux cannot be looked at: %w", err)
+	}
+	for i := range controllers.Items {
+		k.deployment(&controllers.Items[i])
+		if controllers.Items[i].Name == "kustomize-controller" && !strings.Contains(commandLine(&controllers.Items[i]), "CancelHealthCheckOnNewRevision=true") {
+			k.warn("kustomize-controller waits for a broken revision until its timeout before it applies the fix: " +
+				"start it with --feature-gates=CancelHealthCheckOnNewRevision=true")
+		}
+	}
+	return nil
+}
+
+func commandLine(deployment *appsv1.Deployment) (all string) {
+	for _, container := range deployment.Spec.Template.Spec.Containers {
+		all += strings.Join(append(container.Command, container.Args...), " ") + " "
+	}
+	return all
+}
+
+// deployment says whether a Deployment is available, and with which image.
+func (k *checkup) deployment(of *appsv1.Deployment) {
+	name, image := of.Namespace+"/"+of.Name, ""
+	if containers := of.Spec.Template.Spec.Containers; len(containers) > 0 {
+		image = containers[0].Image
+	}
+	if wanted := cmp.Or(of.Spec.Replicas, new(int32)); of.Status.AvailableReplicas < *wanted || of.Status.ObservedGeneration < of.Generation {
+		k.fail("%s is not available (%d of %d): %s; kubectl -n %s describe pods shows why", name, of.Status.AvailableReplicas, *wanted, image, of.Namespace)
+		return
+	}
+	k.ok("%s %s", name, image)
+}
+
+func (k *checkup) kinds(context.Context) error {
+	all := true
+	for name := range k.c.Scheme().KnownTypes(v1alpha1.GroupVersion) {
+		if kind, hasList := strings.CutSuffix(name, "List"); hasList {
+			all = k.served(v1alpha1.GroupVersion.WithKind(kind).GroupKind(), v1alpha1.GroupVersion.Version, "apply flux/crds") && all
+		}
+	}
+	if all {
+		k.ok("all kinds of %s are served", v1alpha1.GroupVersion)
+	}
+	return nil
+}
+
+func (k *checkup) processes(ctx context.Context) error {
+	all := &appsv1.DeploymentList{}
+	if err := k.c.List(ctx, all); err != nil {
+		return fmt.Errorf("the processes cannot be looked at: %w", err)
+	}
+	controllers := 0
+	for i := range all.Items {
+		deployment := &all.Items[i]
+		containers := deployment.Spec.Template.Spec.Containers
+		if len(containers) == 0 || containers[0].Name != "landscaper" || len(containers[0].Args) == 0 {
+			continue
+		}
+		k.deployment(deployment)
+		k.skew(deployment, containers[0].Image)
+		if containers[0].Args[0] == "controller" {
+			controllers++
+		}
+	}
+	if controllers == 0 {
+		k.fail("there is no controller: install flux/install or the chart landscaper")
+	}
+	return nil
+}
+
+// skew warns of a process that is more than one minor version away from this command.
+func (k *checkup) skew(deployment *appsv1.Deployment, image string) {
+	_, tag, _ := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
+	tag, _, _ = strings.Cut(tag, "@")
+	theirs, err := semver.NewVersion(tag)
+	mine, errMine := semver.NewVersion(version)
+	if err != nil || errMine != nil || mine.Prerelease() == "dev" {
+		return
+	}
+	if theirs.Major() != mine.Major() || max(theirs.Minor(), mine.Minor())-min(theirs.Minor(), mine.Minor()) > 1 {
+		k.warn("%s/%s is of release %s, this command of %s: use the command of that release", deployment.Namespace, deployment.Name, theirs, mine)
+	}
+}
+
+// deployers looks for types of DeployItems that no living deployer carries out.
+func (k *checkup) deployers(ctx context.Context) error {
+	leases, items := &coordinationv1.LeaseList{}, &v1alpha1.DeployItemList{}
+	if err := errors.Join(k.c.List(ctx, leases, client.HasLabels{v1alpha1.DeployerLeaseLabel}), k.c.List(ctx, items)); err != nil {
+		return fmt.Errorf("the deployers cannot be looked at: %w", err)
+	}
+	carried := map[string]bool{}
+	for i := range leases.Items {
+		lease := &leases.Items[i]
+		claim, err := liveness.ClaimOf(lease)
+		switch {
+		case err != nil:
+			k.warn("%v", err)
+		case expired(lease):
+			k.fail("deployer %s (%s) gives no sign of life since %s: look at its Pods", claim.Deployer, strings.Join(claim.Types, ", "), since(lease))
+		default:
+			k.ok("deployer %s carries out %s", claim.Deployer, strings.Join(claim.Types, ", "))
+			for _, kind := range claim.Types {
+				carried[kind] = true
+			}
+		}
+	}
+	missing := map[string]int{}
+	for i := range items.Items {
+		if kind := items.Items[i].Spec.Type; !carried[kind] {
+			missing[kind]++
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(missing)) {
+		k.fail("no deployer carries out %s, which %d DeployItems have: install one, or mend the type in the blueprint", kind, missing[kind])
+	}
+	return nil
+}
+
+func expired(lease *coordinationv1.Lease) bool {
+	return lease.Spec.RenewTime == nil || lease.Spec.LeaseDurationSeconds == nil ||
+		time.Since(lease.Spec.RenewTime.Time) > time.Duration(*lease.Spec.LeaseDurationSeconds)*time.Second
+}
+
+func since(lease *coordinationv1.Lease) string {
+	if lease.Spec.RenewTime == nil {
+		return "its start"
+	}
+	return lease.Spec.RenewTime.UTC().Format(time.RFC3339)
+}
+
+func (k *checkup) agents(ctx context.Context) error {
+	environments := &v1alpha1.EnvironmentList{}
+	if err := k.c.List(ctx, environments); err != nil {
+		return fmt.Errorf("Environments cannot be looked at: %w", err)
+	}
+	for i := range environments.Items {
+		environment := &environments.Items[i]
+		connected := apimeta.FindStatusCondition(environment.Status.Conditions, v1alpha1.AgentConnectedCondition)
+		if connected != nil && connected.Status == metav1.ConditionTrue {
+			k.ok("agent of Environment %s %s", environment.Name, environment.Status.AgentVersion)
+			continue
+		}
+		message := "its agent has never registered"
+		if connected != nil {
+			message = connected.Message
+		}
+		k.fail("Environment %s: %s", environment.Name, message)
+	}
+	return nil
+}
+
+func (k *checkup) webhooks(ctx context.Context) error {
+	all := &admissionv1.ValidatingWebhookConfigurationList{}
+	if err := k.c.List(ctx, all); err != nil {
+		return fmt.Errorf("webhooks cannot be looked at: %w", err)
+	}
+	for i := range all.Items {
+		for _, hook := range all.Items[i].Webhooks {
+			ours := slices.ContainsFunc(hook.Rules, func(r admissionv1.RuleWithOperations) bool {
+				return slices.Contains(r.APIGroups, v1alpha1.GroupVersion.Group)
+			})
+			switch {
+			case !ours:
+			case len(hook.ClientConfig.CABundle) == 0:
+				k.fail("webhook %s has no certificate: look at the Pods of `landscaper webhooks`", hook.Name)
+			default:
+				k.ok("webhook %s", hook.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// rights says what the person who asks may not do.
+func (k *checkup) rights(ctx context.Context) error {
+	for _, verb := range []string{"list", "patch", "delete"} {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: v1alpha1.GroupVersion.Group, Resource: "installations"},
+		}}
+		if err := k.c.Create(ctx, review); err != nil {
+			return fmt.Errorf("your rights cannot be asked for: %w", err)
+		}
+		if !review.Status.Allowed {
+			k.warn("you may not %s Installations in all namespaces", verb)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+// TestCheckNamesWhatIsMissing looks at a cluster without Flux whose controller has no Pods and one of whose deployers has died.
+func TestCheckNamesWhatIsMissing(t *testing.T) {
+	server := platform.New(t, platform.Options{LandscaperCRDs: true})
+	c, err := connect(server.RestConfig)
+	require.NoError(t, err)
+	labels := map[string]string{"app": "controller"}
+	lease := func(name, kind string, renewed time.Time) *coordinationv1.Lease {
+		seconds, at := int32(60), metav1.NewMicroTime(renewed)
+		return &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Labels: map[string]string{v1alpha1.DeployerLeaseLabel: "true"}, Annotations: map[string]string{
+				v1alpha1.DeployerServesAnnotation: `{"deployer":"` + name + `","types":["` + kind + `"]}`,
+			}},
+			Spec: coordinationv1.LeaseSpec{LeaseDurationSeconds: &seconds, RenewTime: &at},
+		}
+	}
+	require.NoError(t, c.Create(t.Context(), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "landscaper-controller", Namespace: "default"},
+		Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "landscaper", Image: "example.com/landscaper:v0.1.0", Args: []string{"controller"}}}},
+		}},
+	}))
+	require.NoError(t, c.Create(t.Context(), lease("alive", "example.com/alive", time.Now())))
+	require.NoError(t, c.Create(t.Context(), lease("dead", "example.com/dead", time.Now().Add(-time.Hour))))
+	for _, kind := range []string{"example.com/alive", "example.com/dead", "example.com/none"} {
+		item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{GenerateName: "item-", Namespace: "default"}}
+		item.Spec.Type, item.Spec.Configuration = kind, &runtime.RawExtension{Raw: []byte("{}")}
+		require.NoError(t, c.Create(t.Context(), item))
+	}
+	require.NoError(t, c.Create(t.Context(), &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: "east"}}))
+
+	p := start(t)
+	p.write("kubeconfig", string(server.Kubeconfig))
+	_, out, status := p.run("check", "--kubeconfig", filepath.Join(p.home, "kubeconfig"))
+	assert.Equal(t, statusDiffers, status)
+	for _, line := range []string{
+		"✔ Kubernetes v1.",
+		"✗ Kustomization kustomize.toolkit.fluxcd.io/v1 is not served: install Flux 2.7 or newer\n",
+		"✔ all kinds of landscaper.gardener.cloud/v1alpha1 are served\n",
+		"✗ default/landscaper-controller is not available (0 of 1): example.com/landscaper:v0.1.0; kubectl -n default describe pods shows why\n",
+		"✔ deployer alive carries out example.com/alive\n",
+		"✗ deployer dead (example.com/dead) gives no sign of life since ",
+		"✗ no deployer carries out example.com/dead, which 1 DeployItems have: ",
+		"✗ no deployer carries out example.com/none, which 1 DeployItems have: ",
+		"✗ Environment east: its agent has never registered\n",
+	} {
+		assert.Contains(t, out, line)
+	}
+	assert.NotContains(t, out, "carries out example.com/alive, which")
+}
