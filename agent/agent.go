@@ -36,7 +36,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
 
 // Options of an Agent. All are required but Registry.
@@ -100,12 +101,12 @@ func New(mgr ctrl.Manager, options Options) (*Agent, error) {
 	a.watching, a.keeping = &trouble{say: a.say}, &trouble{say: a.say}
 	a.host = &host{
 		config: options.Configuration, server: server, client: mgr.GetClient(), live: mgr.GetAPIReader(), now: time.Now,
-		ready: make(chan struct{}), retry: kit.NewBackoff(minRetry, maxRetry), say: a.say, trouble: &trouble{say: a.say}, again: newNudge(),
+		ready: make(chan struct{}), retry: queue.NewBackoff(minRetry, maxRetry), say: a.say, trouble: &trouble{say: a.say}, again: newNudge(),
 	}
 	if options.Link.credential != nil {
 		a.enrol = &enrol{
 			config: options.Configuration, link: options.Link, client: mgr.GetClient(), live: mgr.GetAPIReader(), say: a.say, now: time.Now,
-			retry: kit.NewBackoff(enrolRetry, maxEnrolRetry), enrolled: make(chan struct{}), trouble: &trouble{say: a.say},
+			retry: queue.NewBackoff(enrolRetry, maxEnrolRetry), enrolled: make(chan struct{}), trouble: &trouble{say: a.say},
 		}
 	}
 	leases, err := coordinationclient.NewForConfig(options.Link.probeConfig())
@@ -237,7 +238,7 @@ func (a *Agent) work(ctx context.Context) error {
 	}
 	environment := &environment{
 		config: a.options.Configuration, link: a.options.Link, host: a.host, client: mgr.GetClient(), live: mgr.GetAPIReader(),
-		retry: kit.NewBackoff(minRetry, maxRetry), say: a.say, trouble: a.keeping,
+		retry: queue.NewBackoff(minRetry, maxRetry), say: a.say, trouble: a.keeping,
 		registered: a.noteRegistered, again: a.again,
 	}
 	if err := environment.setup(mgr); err != nil {
@@ -270,7 +271,7 @@ const patience = 10 * 365 * 24 * time.Hour
 func (a *Agent) managerOptions() ctrl.Options {
 	own, namespace := a.options.Configuration, a.options.Configuration.LandscaperNamespace
 	objects := map[client.Object]cache.ByObject{
-		&v1alpha1.Environment{}: {Field: fields.OneTermEqualSelector("metadata.name", own.Name), Transform: kit.StripManagedFields},
+		&v1alpha1.Environment{}: {Field: fields.OneTermEqualSelector("metadata.name", own.Name), Transform: protocol.StripManagedFields},
 	}
 	maps.Copy(objects, a.options.Cache)
 	isTrue := true
@@ -279,7 +280,7 @@ func (a *Agent) managerOptions() ctrl.Options {
 		GracefulShutdownTimeout: &a.options.GracefulTimeout,
 		Client:                  client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
 		Cache: cache.Options{
-			DefaultTransform: kit.StripManagedFields, DefaultNamespaces: map[string]cache.Config{namespace: {}}, ByObject: objects,
+			DefaultTransform: protocol.StripManagedFields, DefaultNamespaces: map[string]cache.Config{namespace: {}}, ByObject: objects,
 			DefaultWatchErrorHandler: a.notWatched,
 		},
 		Controller: config.Controller{RecoverPanic: &isTrue, CacheSyncTimeout: patience},

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/enrolment"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
 
 const (
@@ -69,7 +69,7 @@ type enrol struct {
 	live   client.Reader
 	say    func(eventType, reason, message string)
 	now    func() time.Time
-	retry  *kit.Backoff
+	retry  *queue.Backoff
 	// enrolled is closed when there is a credential for the first time.
 	enrolled chan struct{}
 	once     sync.Once
@@ -97,7 +97,7 @@ func (e *enrol) run(ctx context.Context) {
 			e.failing = time.Time{}
 			e.trouble.over()
 		}
-		kit.Sleep(ctx, after)
+		queue.Sleep(ctx, after)
 	}
 }
 

@@ -22,7 +22,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 const (
@@ -43,7 +45,7 @@ type environment struct {
 	host   *host
 	client client.Client
 	live   client.Reader
-	retry  *kit.Backoff
+	retry  *queue.Backoff
 	say    func(eventType, reason, message string)
 	// trouble is why it is not.
 	trouble *trouble
@@ -165,7 +167,7 @@ func (e *environment) isWanted(found *v1alpha1.Environment) bool {
 		return false
 	}
 	return !slices.ContainsFunc(ownFields, func(name string) bool {
-		same, err := kit.SameJSON(have[name], want[name])
+		same, err := storage.SameJSON(have[name], want[name])
 		return err != nil || !same
 	})
 }
@@ -212,7 +214,7 @@ func (e *environment) end(ctx context.Context, found *v1alpha1.Environment) erro
 		e.registered() // by an agent before this process: there is nothing to wait for
 	}
 	if found.Annotations[v1alpha1.ReleaseAgentAnnotation] == "true" {
-		err := kit.PatchMetadata(ctx, e.client, found, kit.MetadataChange{RemoveFinalizer: v1alpha1.AgentFinalizer})
+		err := protocol.PatchMetadata(ctx, e.client, found, protocol.MetadataChange{RemoveFinalizer: v1alpha1.AgentFinalizer})
 		if apierrors.IsConflict(err) {
 			return nil // somebody has written it in between, so that it comes again
 		}

@@ -22,7 +22,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/lease"
+	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
 )
 
 // Times of the heartbeat.
@@ -202,7 +202,7 @@ const leaseDuration = 45 * time.Second
 
 // holder holds the Lease of an Environment for one agent. Of several agents for one Environment only the one that holds it works.
 type holder struct {
-	lease.Keeper
+	notify.LeaseKeeper
 	// instance is what this agent writes as holder.
 	instance, version string
 	now               func() time.Time
@@ -217,7 +217,7 @@ type holder struct {
 // newHolder returns the holder of the Lease of a name.
 func newHolder(leases coordinationclient.LeaseInterface, name, instance, version string, now func() time.Time) *holder {
 	h := &holder{instance: instance, version: version, now: now}
-	h.Keeper = lease.Keeper{Leases: leases, Name: name, Fill: h.fill, Admit: h.admit, Within: h.tempo.within}
+	h.LeaseKeeper = notify.LeaseKeeper{Leases: leases, Name: name, Fill: h.fill, Admit: h.admit, Within: h.tempo.within}
 	return h
 }
 

@@ -32,7 +32,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
 
 // host keeps what deployers need in the own cluster: a ServiceAccount, its rights, and a Secret with a kubeconfig of it. It works without the
@@ -55,14 +56,14 @@ type host struct {
 	ended atomic.Bool
 	// isLeft says that something was made while the Environment ended, which is still to be taken away.
 	isLeft bool
-	retry  *kit.Backoff
+	retry  *queue.Backoff
 	again  nudge
 }
 
 // hostCache restricts the cache of the own cluster to the objects of the agent.
 func hostCache(config *Configuration) map[client.Object]cache.ByObject {
 	of := func(namespace, name string) cache.ByObject {
-		only := cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", name), Transform: kit.StripManagedFields}
+		only := cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", name), Transform: protocol.StripManagedFields}
 		if namespace != "" {
 			only.Namespaces = map[string]cache.Config{namespace: {}}
 		}

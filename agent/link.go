@@ -25,7 +25,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
 
 // Times of connections to the landscaper cluster.
@@ -355,13 +355,13 @@ func (l *Link) Keep(ctx context.Context) error {
 		began := time.Now()
 		if pace.within(ctx, func(ctx context.Context) error { return l.ask(ctx, asker) }) != nil {
 			l.down()
-			kit.Sleep(ctx, probeInterval-time.Since(began))
+			queue.Sleep(ctx, probeInterval-time.Since(began))
 			l.refresh()
 			continue
 		}
 		l.up()
 		l.untilDoubt(ctx)
-		kit.Sleep(ctx, doubtInterval-time.Since(began))
+		queue.Sleep(ctx, doubtInterval-time.Since(began))
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -192,4 +193,29 @@ func FuzzToJSON(f *testing.F) {
 		// At most six bytes for one of the text, and signs around each value.
 		assert.LessOrEqual(t, len(out), 6*int(limit)+16*(int(limit)+1))
 	})
+}
+
+func TestOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		text    string
+		longest int
+		want    string
+	}{
+		"short":                  {"abc", 3, "abc"},
+		"long":                   {"abcdef", 5, "ab…"},
+		"a character in the cut": {"aäöü", 6, "aä…"},
+		"no room":                {"abcdef", 3, "…"},
+	} {
+		got := foreign.Beginning(c.text, c.longest)
+		assert.Equal(t, c.want, got, name)
+	}
+}
+
+func TestABeginningIsValidAndBounded(t *testing.T) {
+	text := strings.Repeat("日本語 text 🙂 ", 20)
+	for longest := 3; longest <= len(text); longest++ {
+		got := foreign.Beginning(text, longest)
+		assert.True(t, utf8.ValidString(got), longest)
+		assert.LessOrEqual(t, len(got), longest)
+	}
 }

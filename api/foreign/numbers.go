@@ -11,8 +11,6 @@ import (
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	kjson "sigs.k8s.io/json"
-
-	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 )
 
 // DecodeJSON reads JSON into a Go value. Among maps, slices and scalars, whole numbers are int64 and others float64, and keys match in upper and
@@ -64,7 +62,7 @@ func CheckNumbers(text []byte) error {
 		return nil
 	}
 	if at != "" {
-		at = " at " + beginning.Of(strings.TrimPrefix(at, "."), placeLength)
+		at = " at " + Beginning(strings.TrimPrefix(at, "."), placeLength)
 	}
 	return &Error{fmt.Sprintf("has a whole number of more than 64 bits%s, which would become another number; write it as a text, in quotes", at), ErrTooMuch}
 }

@@ -10,7 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flux-landscaper/flux-landscaper/api/beginning"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
 // ObjectReference names an object. An empty namespace means the namespace of the object that holds the reference.
@@ -156,7 +156,7 @@ func (d *Duration) UnmarshalJSON(data []byte) error {
 	}
 	parsed, err := time.ParseDuration(text)
 	if err != nil {
-		return fmt.Errorf("%q is not a duration; write one like 10m, or none", beginning.Of(text, 60))
+		return fmt.Errorf("%q is not a duration; write one like 10m, or none", foreign.Beginning(text, 60))
 	}
 	d.Duration = parsed
 	return nil

@@ -4,13 +4,15 @@
 package validation
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/flux-landscaper/flux-landscaper/api/bounded"
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
@@ -46,7 +48,7 @@ func DeployItemTemplates(templates []v1alpha1.DeployItemTemplate) field.ErrorLis
 		names[templates[i].Name] = true
 	}
 	seen := map[string]bool{}
-	return told(bounded.In(len(templates), func(i int) []*field.Error {
+	return told(fault.ProblemsIn(len(templates), func(i int) []*field.Error {
 		at := path.Index(i)
 		return append(named(at.Child("name"), templates[i].Name, seen), template(&templates[i], names, at)...)
 	}))
@@ -57,7 +59,7 @@ func template(t *v1alpha1.DeployItemTemplate, names map[string]bool, path *field
 	if t.Target != nil && t.Target.Name == "" {
 		problems = append(problems, unnamedTarget(path.Child("target", "name")))
 	}
-	problems = append(problems, bounded.In(len(t.DependsOn), func(i int) []*field.Error {
+	problems = append(problems, fault.ProblemsIn(len(t.DependsOn), func(i int) []*field.Error {
 		if names[t.DependsOn[i]] {
 			return nil
 		}
@@ -68,7 +70,7 @@ func template(t *v1alpha1.DeployItemTemplate, names map[string]bool, path *field
 }
 
 func labels(labels map[string]string, path *field.Path) field.ErrorList {
-	return bounded.InMap(labels, func(key, value string) []*field.Error {
+	return fault.ProblemsInMap(labels, func(key, value string) []*field.Error {
 		return metav1.ValidateLabels(map[string]string{key: value}, path)
 	})
 }
@@ -82,14 +84,13 @@ func itemType(name string, path *field.Path) field.ErrorList {
 
 func unnamedTarget(path *field.Path) *field.Error { return field.Required(path, "name the Target") }
 
-// DependencyCycle describes a cycle in the dependencies of templates, with "" when there is none. Find returns the names along one
-// cycle of a graph that maps names to those they depend on, or nil.
-func DependencyCycle(templates []v1alpha1.DeployItemTemplate, find func(map[string][]string) []string) string {
+// DependencyCycle describes a cycle in the dependencies of templates, with "" when there is none.
+func DependencyCycle(templates []v1alpha1.DeployItemTemplate) string {
 	nodes := map[string][]string{}
 	for i := range templates {
 		nodes[templates[i].Name] = templates[i].DependsOn
 	}
-	cycle := find(nodes)
+	cycle := Cycle(nodes)
 	if cycle == nil {
 		return ""
 	}
@@ -117,4 +118,34 @@ func serviceAccount(name string, path *field.Path) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, name, "is not a valid name of a ServiceAccount; give the name alone: it is one of the same namespace")}
+}
+
+// Cycle returns the names along one cycle, with the first name repeated at the end, or nil when there is none. Nodes maps a name to
+// the names it depends on; names that are no nodes count as without dependencies. The result is the same for the same input.
+func Cycle(nodes map[string][]string) []string {
+	const open, closed = 1, 2
+	state, way := map[string]int{}, []string(nil)
+	var from func(name string) []string
+	from = func(name string) []string {
+		switch state[name] {
+		case open:
+			return append(slices.Clone(way[slices.Index(way, name):]), name)
+		case closed:
+			return nil
+		}
+		state[name], way = open, append(way, name)
+		for _, next := range nodes[name] {
+			if cycle := from(next); cycle != nil {
+				return cycle
+			}
+		}
+		state[name], way = closed, way[:len(way)-1]
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		if cycle := from(name); cycle != nil {
+			return cycle
+		}
+	}
+	return nil
 }

@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/flux-landscaper/flux-landscaper/api/beginning"
-	"github.com/flux-landscaper/flux-landscaper/api/bounded"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
-	"github.com/flux-landscaper/flux-landscaper/api/schedule"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
@@ -95,11 +95,11 @@ func component(definition *v1alpha1.ComponentDescriptorDefinition, path *field.P
 func imports(imports *v1alpha1.InstallationImports, path *field.Path) field.ErrorList {
 	names := map[string]bool{}
 	data, targets := path.Child("data"), path.Child("targets")
-	problems := bounded.In(len(imports.Data), func(i int) []*field.Error {
+	problems := fault.ProblemsIn(len(imports.Data), func(i int) []*field.Error {
 		at := data.Index(i)
 		return append(imported(at.Child("name"), imports.Data[i].Name, names), dataImport(&imports.Data[i], at)...)
 	})
-	return append(problems, bounded.In(len(imports.Targets), func(i int) []*field.Error {
+	return append(problems, fault.ProblemsIn(len(imports.Targets), func(i int) []*field.Error {
 		at := targets.Index(i)
 		return append(imported(at.Child("name"), imports.Targets[i].Name, names), targetImport(&imports.Targets[i], at)...)
 	})...)
@@ -127,13 +127,13 @@ func dataImport(data *v1alpha1.DataImport, path *field.Path) field.ErrorList {
 func targetImport(target *v1alpha1.TargetImport, path *field.Path) field.ErrorList {
 	problems := exactlyOne(path, "target, targets, targetListRef, targetMap and targetMapRef",
 		target.Target != "", target.Targets != nil, target.TargetListReference != "", target.TargetMap != nil, target.TargetMapReference != "")
-	problems = append(problems, bounded.In(len(target.Targets), func(i int) []*field.Error {
+	problems = append(problems, fault.ProblemsIn(len(target.Targets), func(i int) []*field.Error {
 		if target.Targets[i] != "" {
 			return nil
 		}
 		return field.ErrorList{field.Required(path.Child("targets").Index(i), "name the Target")}
 	})...)
-	return append(problems, bounded.InMap(target.TargetMap, func(key, name string) []*field.Error {
+	return append(problems, fault.ProblemsInMap(target.TargetMap, func(key, name string) []*field.Error {
 		return mapEntry(key, name, path.Child("targetMap").Key(key))
 	})...)
 }
@@ -151,7 +151,7 @@ func mapEntry(key, name string, path *field.Path) field.ErrorList {
 
 func exports(exports *v1alpha1.InstallationExports, path *field.Path) field.ErrorList {
 	data, targets := map[string]bool{}, map[string]bool{}
-	problems := bounded.In(len(exports.Data), func(i int) []*field.Error {
+	problems := fault.ProblemsIn(len(exports.Data), func(i int) []*field.Error {
 		export, at := &exports.Data[i], path.Child("data").Index(i)
 		problems := named(at.Child("name"), export.Name, data)
 		if export.DataRef == "" {
@@ -159,7 +159,7 @@ func exports(exports *v1alpha1.InstallationExports, path *field.Path) field.Erro
 		}
 		return problems
 	})
-	return append(problems, bounded.In(len(exports.Targets), func(i int) []*field.Error {
+	return append(problems, fault.ProblemsIn(len(exports.Targets), func(i int) []*field.Error {
 		export, at := &exports.Targets[i], path.Child("targets").Index(i)
 		problems := named(at.Child("name"), export.Name, targets)
 		if export.Target == "" {
@@ -189,7 +189,7 @@ func automaticReconcile(automatic *v1alpha1.AutomaticReconcile, path *field.Path
 		if spec == "" {
 			return
 		}
-		if _, err := schedule.Parse(spec); err != nil {
+		if _, err := managedresource.ParseSchedule(spec); err != nil {
 			problems = append(problems, field.Invalid(at, document.Brief(spec), err.Error()))
 		}
 	}
@@ -204,7 +204,7 @@ func automaticReconcile(automatic *v1alpha1.AutomaticReconcile, path *field.Path
 
 const (
 	// maxProblems is how many problems of an object are named.
-	maxProblems = bounded.Most
+	maxProblems = fault.MostProblems
 	// longestShown is how many bytes of a field and of its value a problem shows. Names of objects are shorter.
 	longestShown = 300
 )
@@ -213,12 +213,12 @@ const (
 // beginning. Every function of the package that may find many problems of an object ends with it: who joins the texts of problems copies them again with each.
 func told(problems field.ErrorList) field.ErrorList {
 	if len(problems) > maxProblems {
-		problems = append(problems[:maxProblems], field.Forbidden(field.NewPath("spec"), bounded.More))
+		problems = append(problems[:maxProblems], field.Forbidden(field.NewPath("spec"), fault.MoreProblems))
 	}
 	for _, problem := range problems {
-		problem.Field = beginning.Of(problem.Field, longestShown)
+		problem.Field = foreign.Beginning(problem.Field, longestShown)
 		if value, isText := problem.BadValue.(string); isText {
-			problem.BadValue = beginning.Of(value, longestShown)
+			problem.BadValue = foreign.Beginning(value, longestShown)
 		}
 	}
 	return problems

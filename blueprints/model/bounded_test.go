@@ -10,11 +10,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flux-landscaper/flux-landscaper/api/bounded"
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 )
 
 func TestFewProblemsOfABlueprintAreNamed(t *testing.T) {
-	many := "[" + strings.Repeat("{},", 10*bounded.Most) + "{}]"
+	many := "[" + strings.Repeat("{},", 10*fault.MostProblems) + "{}]"
 	for name, text := range map[string]string{
 		"imports":             "imports: " + many,
 		"conditional imports": "imports: [{name: a, required: false, schema: {}, imports: " + many + "}]",
@@ -26,8 +26,8 @@ func TestFewProblemsOfABlueprintAreNamed(t *testing.T) {
 			_, err := load(head + text)
 			var invalid *ValidationError
 			require.ErrorAs(t, err, &invalid)
-			require.Len(t, invalid.Problems, bounded.Most+1)
-			assert.Contains(t, invalid.Problems[bounded.Most].Message, "there are more problems")
+			require.Len(t, invalid.Problems, fault.MostProblems+1)
+			assert.Contains(t, invalid.Problems[fault.MostProblems].Message, "there are more problems")
 		})
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/flux-landscaper/flux-landscaper/api/bounded"
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 )
 
 // Problem is one rule that a blueprint breaks.
@@ -43,7 +43,7 @@ func asError(problems []Problem) error {
 	return &ValidationError{Problems: problems}
 }
 
-// Validate checks the rules for blueprints and returns those that are broken; with more than bounded.Most the last problem says so. It expects that
+// Validate checks the rules for blueprints and returns those that are broken; with more than fault.MostProblems the last problem says so. It expects that
 // defaults are applied, as Load does.
 func Validate(b *Blueprint) []Problem {
 	v := &validator{}
@@ -64,10 +64,10 @@ type validator struct{ problems []Problem }
 
 func (v *validator) add(path, format string, args ...any) {
 	switch found := len(v.problems); {
-	case found < bounded.Most:
+	case found < fault.MostProblems:
 		v.problems = append(v.problems, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
-	case found == bounded.Most:
-		v.problems = append(v.problems, Problem{Path: path, Message: bounded.More})
+	case found == fault.MostProblems:
+		v.problems = append(v.problems, Problem{Path: path, Message: fault.MoreProblems})
 	}
 }
 

@@ -11,11 +11,11 @@ import (
 	"maps"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/graph"
+	"github.com/flux-landscaper/flux-landscaper/api/validation"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 )
 
@@ -169,7 +169,7 @@ func validateItems(items []v1alpha1.DeployItemTemplate) error {
 		return err
 	}
 	for i := range items {
-		if problems := validation.IsValidLabelValue(items[i].Name); len(problems) > 0 {
+		if problems := content.IsLabelValue(items[i].Name); len(problems) > 0 {
 			return fmt.Errorf("deploy item %q: its name is not a valid label value: %s; change it", items[i].Name, strings.Join(problems, "; "))
 		}
 		if config := items[i].Configuration; config == nil || len(config.Raw) == 0 {
@@ -187,7 +187,7 @@ func validateDependencies(items []v1alpha1.DeployItemTemplate, dependencies map[
 			}
 		}
 	}
-	if cycle := graph.Cycle(dependencies); cycle != nil {
+	if cycle := validation.Cycle(dependencies); cycle != nil {
 		return &CycleError{Names: cycle}
 	}
 	return nil

@@ -13,8 +13,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/mapping"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 )
 
 // ExportInputs are what export executions see beside the imports.
@@ -79,7 +79,7 @@ func Exports(ctx context.Context, env *Environment, values *Values, inputs Expor
 	if err != nil {
 		return nil, stored, err
 	}
-	mapped, err := mapping.Export(ctx, inputs.Mappings, declared(env.Blueprint, merged), env.begin)
+	mapped, err := templating.ExportMappings(ctx, inputs.Mappings, declared(env.Blueprint, merged), env.begin)
 	maps.Copy(exports.Data, mapped)
 	return exports, stored, err
 }

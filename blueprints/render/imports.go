@@ -16,8 +16,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/mapping"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 )
 
 // ImportExecutions runs the import executions and adds their bindings to the values; each sees those of the ones before. The first one
@@ -47,7 +47,7 @@ func ImportExecutions(ctx context.Context, env *Environment, values *Values) err
 // that the blueprint does not declare are legal. Data is checked against its schema, targets against their type. Errors about an
 // import are of type *Error.
 func Satisfy(ctx context.Context, env *Environment, given *Imports, mappings map[string]v1alpha1.AnyJSON) (*Values, error) {
-	mapped, err := mapping.Import(ctx, mappings, given.Template(), env.begin)
+	mapped, err := templating.ImportMappings(ctx, mappings, given.Template(), env.begin)
 	if err != nil {
 		return nil, &Error{Reason: ReasonImportNotSatisfied, Err: err}
 	}

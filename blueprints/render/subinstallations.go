@@ -12,11 +12,11 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/graph"
+	"github.com/flux-landscaper/flux-landscaper/api/validation"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 )
@@ -143,7 +143,7 @@ func validateTemplates(b *model.Blueprint, templates []model.InstallationTemplat
 			return fmt.Errorf("sub-installation %q: %w", templates[i].Name, err)
 		}
 	}
-	if cycle := graph.Cycle(s.edges); cycle != nil {
+	if cycle := validation.Cycle(s.edges); cycle != nil {
 		return &CycleError{Names: cycle}
 	}
 	return nil
@@ -171,7 +171,7 @@ func checkTemplate(t *model.InstallationTemplate) error {
 	if len(t.Name) > maxTemplateName {
 		return fmt.Errorf("its name is longer than %d characters", maxTemplateName)
 	}
-	if problems := validation.IsValidLabelValue(t.Name); len(problems) > 0 {
+	if problems := content.IsLabelValue(t.Name); len(problems) > 0 {
 		return fmt.Errorf("its name is not a valid label value: %s", strings.Join(problems, "; "))
 	}
 	if t.Blueprint.Given() != 1 {

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
@@ -113,7 +112,7 @@ func excerpt(source string, line int) string {
 		if i == line {
 			marker = "> "
 		}
-		fmt.Fprintf(&out, "%s%4d: %s\n", marker, i, beginning.Of(lines[i-1], lineWidth))
+		fmt.Fprintf(&out, "%s%4d: %s\n", marker, i, foreign.Beginning(lines[i-1], lineWidth))
 	}
 	return strings.TrimSuffix(out.String(), "\n")
 }

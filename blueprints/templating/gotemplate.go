@@ -14,7 +14,7 @@ import (
 	gotemplate "text/template"
 	"text/template/parse"
 
-	"github.com/flux-landscaper/flux-landscaper/api/beginning"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
 // GoTemplate runs Go's text/template: option missingkey=zero, the functions of Sprig without those that look outside the blueprint
@@ -271,7 +271,7 @@ func (r *goRun) describeMissing() string {
 			break
 		}
 		line, column := position(p.source, p.offset)
-		places = append(places, fmt.Sprintf("{{ %s }} in %s line %d, column %d", beginning.Of(p.expression, lineWidth), p.name, line, column))
+		places = append(places, fmt.Sprintf("{{ %s }} in %s line %d, column %d", foreign.Beginning(p.expression, lineWidth), p.name, line, column))
 	}
 	return fmt.Sprintf("the output contains %q, because a value is missing: %s; give the value, or use default", noValue,
 		strings.Join(places, "; "))

@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/flux-landscaper/flux-landscaper/api/beginning"
-	"github.com/flux-landscaper/flux-landscaper/api/disguise"
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
 // Limits of what an error shows of the inputs.
@@ -30,7 +30,7 @@ func describeInputs(values map[string]any) string {
 			out.WriteString("  …\n")
 			break
 		}
-		fmt.Fprintf(&out, "  %s: %s\n", key, beginning.Of(describe(key, values[key]), entryBytes))
+		fmt.Fprintf(&out, "  %s: %s\n", key, foreign.Beginning(describe(key, values[key]), entryBytes))
 	}
 	return strings.TrimSuffix(out.String(), "\n")
 }
@@ -108,7 +108,7 @@ func masked(text string, in Input) string {
 			}
 		}
 	}
-	return beginning.Of(text, maxMessage)
+	return foreign.Beginning(text, maxMessage)
 }
 
 // textsOf adds the texts and numbers of a value: texts as a whole and each of their lines. Short numbers are everywhere.
@@ -143,7 +143,7 @@ func longOnes(all []string, numbers ...string) []string {
 func formsOf(text string) []string {
 	switch {
 	case len(text) >= secretLength:
-		return disguise.Forms(text)
+		return fault.Forms(text)
 	case len(text) >= shortLength:
 		return []string{strconv.Quote(text), "`" + text + "`", "'" + text + "'"}
 	}

@@ -35,7 +35,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/registration"
 	"github.com/flux-landscaper/flux-landscaper/controllers/target"
 	"github.com/flux-landscaper/flux-landscaper/controllers/targetsync"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 	deploytarget "github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
@@ -54,7 +55,7 @@ type controllerFlags struct {
 	contexts      contextFlags
 	management    managementFlags
 	health        healthFlags
-	shard         kit.Shard
+	shard         protocol.Shard
 	// leases is the namespace of the Leases of deployers, empty where the process may not watch them.
 	leases string
 }
@@ -100,7 +101,7 @@ func (f *controllerFlags) run(ctx context.Context) error {
 	mgr, err := f.start(func(options *ctrl.Options, shard labels.Selector) {
 		refused = f.management.restrict(options, f.watch.AllNamespaces)
 		f.restrictLeases(options)
-		f.shard = kit.Shard{Selector: shard}
+		f.shard = protocol.Shard{Selector: shard}
 		options.Client.Cache.DisableFor = append(options.Client.Cache.DisableFor, f.unwatched...)
 		f.contexts.restrict(options, f.watch.AllNamespaces)
 	})
@@ -209,7 +210,7 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 	}
 	installations := &installation.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Metrics: metrics, Now: time.Now,
-		Backoff: f.backoff(), Jitter: kit.Jitter(f.jitter.Percentage), Shard: f.shard, UnwatchedSources: f.unwatched, Following: f.contexts.following, RefuseUnknownKeys: f.strict,
+		Backoff: f.backoff(), Jitter: queue.Jitter(f.jitter.Percentage), Shard: f.shard, UnwatchedSources: f.unwatched, Following: f.contexts.following, RefuseUnknownKeys: f.strict,
 		Inputs: inputs.Reader{
 			Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Artifacts: store, Repositories: repositories, Identity: identities.Find,
 			Clusters: clusters, Renderer: rendering.New(limits), BlueprintAccess: access, SignaturePolicy: policy,
@@ -223,7 +224,7 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 	targets := &target.Reconciler{Client: mgr.GetClient(), Shard: f.shard, Backoff: f.backoff()}
 	health := &target.HealthReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Clusters: clusters, Shard: f.shard, Backoff: f.backoff(),
-		Jitter: kit.Jitter(f.jitter.Percentage), Now: time.Now,
+		Jitter: queue.Jitter(f.jitter.Percentage), Now: time.Now,
 	}
 	syncs := &targetsync.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Clusters: clusters, Shard: f.shard, Backoff: f.backoff(), Now: time.Now,

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	"github.com/flux-landscaper/flux-landscaper/controllers/health"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // healthFlags say which Deployments an LsHealthCheck is about.
@@ -64,7 +64,7 @@ func (h *healthFlags) setup(ctx context.Context, mgr ctrl.Manager, p *process) e
 	own, err := cluster.New(config, func(options *cluster.Options) {
 		options.Scheme = newScheme()
 		options.Cache = cache.Options{
-			DefaultTransform: kit.StripManagedFields,
+			DefaultTransform: protocol.StripManagedFields,
 			ByObject:         map[client.Object]cache.ByObject{&appsv1.Deployment{}: {Namespaces: map[string]cache.Config{namespace: {}}}},
 		}
 	})

@@ -39,10 +39,9 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/agent"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/metadataonly"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/panics"
+	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
@@ -167,11 +166,11 @@ func (p *process) managerOptions() ctrl.Options {
 		RetryPeriod:                   &p.leader.RetryPeriod,
 		LeaderElectionNamespace:       os.Getenv("RUNTIME_NAMESPACE"),
 		LeaderElectionID:              leaderelection.GenerateID("landscaper-"+p.name, p.watch.LabelSelector),
-		NewClient:                     metadataonly.New,
+		NewClient:                     protocol.NewClient,
 		Client: client.Options{Cache: &client.CacheOptions{
 			DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},
 		}},
-		Cache:      cache.Options{DefaultTransform: kit.StripManagedFields, ByObject: map[client.Object]cache.ByObject{}},
+		Cache:      cache.Options{DefaultTransform: protocol.StripManagedFields, ByObject: map[client.Object]cache.ByObject{}},
 		Controller: config.Controller{RecoverPanic: ptr(true), MaxConcurrentReconciles: p.concurrent, CacheSyncTimeout: p.cacheSync},
 	}
 	if watched := p.watchedNamespaces(); len(watched) > 0 {
@@ -265,15 +264,15 @@ func (p *process) recordPanics(mgr ctrl.Manager) error {
 	if own == "" {
 		return nil
 	}
-	if err := panics.Record(mgr, own); err != nil {
+	if err := notify.RecordPanics(mgr, own); err != nil {
 		return fmt.Errorf("record panics: %w", err)
 	}
 	return nil
 }
 
 // backoff returns the delays between retries.
-func (p *process) backoff() *kit.Backoff {
-	return kit.NewBackoff(p.rate.MinRetryDelay, p.rate.MaxRetryDelay).WithJitter(kit.Jitter(p.jitter.Percentage))
+func (p *process) backoff() *queue.Backoff {
+	return queue.NewBackoff(p.rate.MinRetryDelay, p.rate.MaxRetryDelay).WithJitter(queue.Jitter(p.jitter.Percentage))
 }
 
 // recorder returns the recorder of events, to Kubernetes and to --events-addr.

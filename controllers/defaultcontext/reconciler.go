@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 // Reconciler keeps the Context default of each namespace. It owns one field of it, repositoryContext; all others belong to people.
@@ -36,7 +36,7 @@ type Reconciler struct {
 	// Excluded are the namespaces that are left alone.
 	Excluded []string
 	// Backoff says when to try again after a failure.
-	Backoff *kit.Backoff
+	Backoff *queue.Backoff
 }
 
 // SetupWithManager registers the controller. Of namespaces only the metadata is watched.
@@ -46,7 +46,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 		Named("default-context").
 		For(&corev1.Namespace{}, builder.OnlyMetadata).
 		Watches(&v1alpha1.Context{}, handler.EnqueueRequestsFromMapFunc(namespaceOf), builder.WithPredicates(isDefault)).
-		WithOptions(fairqueue.Options(concurrency, 0)).
+		WithOptions(queue.Options(concurrency, 0)).
 		Complete(r)
 }
 
@@ -106,7 +106,7 @@ func (r *Reconciler) restore(ctx context.Context, present *v1alpha1.Context) err
 	if !present.DeletionTimestamp.IsZero() || present.Annotations[v1alpha1.IgnoreAnnotation] == "true" {
 		return nil
 	}
-	same, err := kit.SameJSON(present.RepositoryContext, &r.RepositoryContext)
+	same, err := storage.SameJSON(present.RepositoryContext, &r.RepositoryContext)
 	if err != nil || same {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // targetIndex finds the DeployItems of a Target.
@@ -61,7 +61,7 @@ func (r *Reconciler) environmentOf(ctx context.Context, item *v1alpha1.DeployIte
 
 // waitsForAgent reports whether an item says that it waits for the agent of its Environment.
 func waitsForAgent(item *v1alpha1.DeployItem) bool {
-	return conditions.GetReason(item, meta.ReconcilingCondition) == kit.ReasonAgentUnreachable
+	return conditions.GetReason(item, meta.ReconcilingCondition) == protocol.ReasonAgentUnreachable
 }
 
 // awaitAgent reports whether an item waits for the agent of its Environment, and shows that; when the agent is back it takes that back.
@@ -72,13 +72,13 @@ func (r *Reconciler) awaitAgent(ctx context.Context, item *v1alpha1.DeployItem, 
 	case waits == shown, waits && !conditions.IsFalse(env, v1alpha1.AgentConnectedCondition):
 		return waits, nil
 	case waits:
-		kit.Progress(item, kit.ReasonAgentUnreachable, fmt.Sprintf("the agent of Environment %s is not connected; it goes on when the agent is back", env.Name))
+		protocol.Progress(item, protocol.ReasonAgentUnreachable, fmt.Sprintf("the agent of Environment %s is not connected; it goes on when the agent is back", env.Name))
 	case env == nil:
-		kit.Progress(item, meta.ProgressingReason, "no Environment is waited for any more")
+		protocol.Progress(item, meta.ProgressingReason, "no Environment is waited for any more")
 	default:
-		kit.Progress(item, meta.ProgressingReason, "the agent of the environment is back")
+		protocol.Progress(item, meta.ProgressingReason, "the agent of the environment is back")
 	}
-	err := kit.WriteItemStatus(ctx, r.Client, item, r.Now(), &r.items)
+	err := protocol.WriteItemStatus(ctx, r.Client, item, r.Now(), &r.items)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return true, nil // the event of what came in between follows
 	}
@@ -97,8 +97,8 @@ func (r *Reconciler) tellGone(ctx context.Context, item *v1alpha1.DeployItem, en
 	if about == "" || err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	kit.Progress(item, reasonNoEnvironment, "no deployer uninstalls this: "+about)
-	err = kit.WriteItemStatus(ctx, r.Client, item, r.Now(), &r.items)
+	protocol.Progress(item, reasonNoEnvironment, "no deployer uninstalls this: "+about)
+	err = protocol.WriteItemStatus(ctx, r.Client, item, r.Now(), &r.items)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil // the event of what came in between follows
 	}
@@ -171,7 +171,7 @@ func connectedSince(env *v1alpha1.Environment) time.Time {
 // still to come say nothing.
 func waitsSince(requested time.Time, env *v1alpha1.Environment, now time.Time) (since time.Time) {
 	for _, moment := range []time.Time{requested, connectedSince(env)} {
-		if moment.After(since) && !kit.IsAhead(moment, now) {
+		if moment.After(since) && !protocol.IsAhead(moment, now) {
 			since = moment
 		}
 	}

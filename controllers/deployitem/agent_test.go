@@ -19,7 +19,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // fenced puts the Target of the item into an Environment whose agent has a state since a moment.
@@ -66,7 +66,7 @@ func TestItemsWaitForTheAgentOfTheirEnvironment(t *testing.T) {
 			b.r.Now = func() time.Time { return began.Add(time.Hour) }
 			require.Zero(t, b.pass(t))
 			item := b.shown(t)
-			assert.Equal(t, kit.ReasonAgentUnreachable, conditions.GetReason(item, meta.ReconcilingCondition))
+			assert.Equal(t, protocol.ReasonAgentUnreachable, conditions.GetReason(item, meta.ReconcilingCondition))
 			assert.False(t, item.Status.IsIdle())
 			assert.Nil(t, item.Status.LastError)
 			b.pass(t)
@@ -284,7 +284,7 @@ func TestWhoMayUseAnEnvironmentWaitsForItsAgent(t *testing.T) {
 			b.fenced(t, metav1.ConditionFalse, began)
 			arrange(b)
 			require.Zero(t, b.pass(t))
-			assert.Equal(t, kit.ReasonAgentUnreachable, conditions.GetReason(b.shown(t), meta.ReconcilingCondition))
+			assert.Equal(t, protocol.ReasonAgentUnreachable, conditions.GetReason(b.shown(t), meta.ReconcilingCondition))
 		})
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 const servesIt = `{"deployer":"d","identity":"i","types":["example.com/none"]}`
@@ -62,7 +62,7 @@ func TestABusyDeployerIsWaitedFor(t *testing.T) {
 	}
 	item := b.shown(t)
 	assert.Nil(t, item.Status.LastError)
-	assert.Equal(t, kit.ReasonDeployerBusy, conditions.GetReason(item, meta.ReconcilingCondition))
+	assert.Equal(t, protocol.ReasonDeployerBusy, conditions.GetReason(item, meta.ReconcilingCondition))
 	assert.Contains(t, conditions.GetMessage(item, meta.ReadyCondition), "a deployer for type example.com/none is alive and has not begun this job within 1m0s")
 	assert.Equal(t, 1, b.writes, "that it waits is written once")
 }

@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
+	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // interrupt ends the job of an item without an Execution in place of its deployer, as the protocol says, and only then forgets the operation: whoever
@@ -22,21 +22,21 @@ func (r *Reconciler) interrupt(ctx context.Context, item *v1alpha1.DeployItem) e
 	switch isAsked := item.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationInterrupt; {
 	case item.Annotations[v1alpha1.IgnoreAnnotation] == "true":
 		return nil
-	case !isAsked && kit.IsInterruptKnown(item):
-		conditions.Delete(item, kit.OperationInGitCondition)
-		return kit.WriteItemStatus(ctx, r.Client, item, r.Now(), &r.items)
-	case !isAsked || kit.ControllerOf(item, "Execution") != nil:
+	case !isAsked && protocol.IsInterruptKnown(item):
+		conditions.Delete(item, protocol.OperationInGitCondition)
+		return protocol.WriteItemStatus(ctx, r.Client, item, r.Now(), &r.items)
+	case !isAsked || protocol.ControllerOf(item, "Execution") != nil:
 		return nil
 	}
-	isKept, err := kit.IsAppliedByFlux(ctx, r.Live, item, "DeployItem", v1alpha1.OperationAnnotation)
-	if err != nil || isKept && kit.IsInterruptKnown(item) {
+	isKept, err := protocol.IsAppliedByFlux(ctx, r.Live, item, "DeployItem", v1alpha1.OperationAnnotation)
+	if err != nil || isKept && protocol.IsInterruptKnown(item) {
 		return err
 	}
 	if err := r.end(ctx, item, isKept); err != nil || isKept {
 		return err
 	}
 	before := item.ResourceVersion
-	err = kit.PatchMetadata(ctx, r.Client, item, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}})
+	err = protocol.PatchMetadata(ctx, r.Client, item, protocol.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}})
 	if err == nil && item.ResourceVersion != before {
 		r.items.Wrote(item)
 	}
@@ -49,24 +49,24 @@ func (r *Reconciler) end(ctx context.Context, item *v1alpha1.DeployItem, isKept 
 	if !runs && !isKept {
 		return nil
 	}
-	failure := kit.Interrupted()
+	failure := protocol.Interrupted()
 	if runs {
-		kit.Fail(item, failure, r.Now())
+		protocol.Fail(item, failure, r.Now())
 	}
-	if kit.IsInterruptKnown(item) {
-		conditions.Delete(item, kit.OperationInGitCondition)
+	if protocol.IsInterruptKnown(item) {
+		conditions.Delete(item, protocol.OperationInGitCondition)
 	}
 	if isKept {
-		conditions.MarkTrue(item, kit.OperationInGitCondition, kit.ReasonInterruptInGit, "%s", kit.InterruptInGitMessage)
+		conditions.MarkTrue(item, protocol.OperationInGitCondition, protocol.ReasonInterruptInGit, "%s", protocol.InterruptInGitMessage)
 	}
-	if err := kit.WriteItemStatus(ctx, r.Client, item, r.Now(), &r.items); err != nil {
+	if err := protocol.WriteItemStatus(ctx, r.Client, item, r.Now(), &r.items); err != nil {
 		return err
 	}
 	if runs {
 		r.Recorder.AnnotatedEventf(item, notify.Once(item.Status.JobID), corev1.EventTypeWarning, failure.Reason, "%s", failure.Error())
 	}
 	if isKept {
-		r.Recorder.Event(item, corev1.EventTypeWarning, kit.ReasonInterruptInGit, kit.InterruptInGitMessage)
+		r.Recorder.Event(item, corev1.EventTypeWarning, protocol.ReasonInterruptInGit, protocol.InterruptInGitMessage)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // interrupting asks for the end of the running job.
@@ -43,12 +43,12 @@ func inDeletion(item *v1alpha1.DeployItem) {
 
 // guarded is the state of an item of which it was said that its operation is kept in Git.
 func guarded(item *v1alpha1.DeployItem) {
-	conditions.MarkTrue(item, kit.OperationInGitCondition, kit.ReasonInterruptInGit, "it is kept in Git")
+	conditions.MarkTrue(item, protocol.OperationInGitCondition, protocol.ReasonInterruptInGit, "it is kept in Git")
 }
 
 // testGuarded is the same for the operation of the deployers.
 func testGuarded(item *v1alpha1.DeployItem) {
-	conditions.MarkTrue(item, kit.OperationInGitCondition, kit.ReasonLoopGuard, "it is kept in Git")
+	conditions.MarkTrue(item, protocol.OperationInGitCondition, protocol.ReasonLoopGuard, "it is kept in Git")
 }
 
 func TestWhatAnInterruptDoes(t *testing.T) {
@@ -106,7 +106,7 @@ func TestWhatAnInterruptDoes(t *testing.T) {
 				assert.Equal(t, b.item.Status.JobIDFinished, item.Status.JobIDFinished)
 			}
 			assert.Equal(t, tc.stays, item.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationInterrupt, "the operation")
-			assert.Equal(t, tc.shown, conditions.GetReason(item, kit.OperationInGitCondition) == kit.ReasonInterruptInGit, "what is shown")
+			assert.Equal(t, tc.shown, conditions.GetReason(item, protocol.OperationInGitCondition) == protocol.ReasonInterruptInGit, "what is shown")
 			assert.Equal(t, tc.writes, b.writes)
 			assert.Len(t, b.events.Events, tc.events)
 			if tc.ends != "" {
@@ -150,7 +150,7 @@ func TestAnInterruptByHandAfterOneInGitEndsOneJob(t *testing.T) {
 	b.pass(t)
 	b.pass(t)
 	assert.NotContains(t, b.shown(t).Annotations, v1alpha1.OperationAnnotation)
-	assert.False(t, conditions.Has(b.shown(t), kit.OperationInGitCondition))
+	assert.False(t, conditions.Has(b.shown(t), protocol.OperationInGitCondition))
 	assert.Equal(t, 1, b.writes)
 	assert.Len(t, b.events.Events, 1)
 	item := b.shown(t)

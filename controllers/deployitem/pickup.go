@@ -25,9 +25,9 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
+	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
 
 // Reconciler ends jobs of DeployItems that no deployer has picked up in time, that somebody interrupts, or whose type somebody changes.
@@ -43,7 +43,7 @@ type Reconciler struct {
 	// Now is the clock.
 	Now func() time.Time
 	// Shard holds the DeployItems that the process watches over.
-	Shard kit.Shard
+	Shard protocol.Shard
 	// Environments says that DeployItems wait while the agent of their Environment is not connected: no time counts then.
 	Environments bool
 	// Homes are the namespaces of Environments, which say whose DeployItems wait.
@@ -52,7 +52,7 @@ type Reconciler struct {
 	// alive waits for it without limit.
 	Leases string
 
-	items     kit.Consistency
+	items     protocol.Consistency
 	sightings sightings
 }
 
@@ -61,7 +61,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 	blder := ctrl.NewControllerManagedBy(mgr).
 		Named("deployitem-pickup").
 		For(&v1alpha1.DeployItem{}).
-		WithOptions(fairqueue.Options(concurrency, 0))
+		WithOptions(queue.Options(concurrency, 0))
 	if r.Leases != "" && r.PickupTimeout > 0 {
 		blder = blder.Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(r.sight), builder.WithPredicates(predicate.NewPredicateFuncs(r.isOfDeployer)))
 	}
@@ -126,10 +126,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 // fail ends the running job, unless its deployer has just written to it: the event of that follows.
-func (r *Reconciler) fail(ctx context.Context, item *v1alpha1.DeployItem, failure *kit.Failure) error {
+func (r *Reconciler) fail(ctx context.Context, item *v1alpha1.DeployItem, failure *protocol.Failure) error {
 	now := r.Now()
-	kit.Fail(item, failure, now)
-	switch err := kit.WriteItemStatus(ctx, r.Client, item, now, &r.items); {
+	protocol.Fail(item, failure, now)
+	switch err := protocol.WriteItemStatus(ctx, r.Client, item, now, &r.items); {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
@@ -141,12 +141,12 @@ func (r *Reconciler) fail(ctx context.Context, item *v1alpha1.DeployItem, failur
 
 // awaitDeployer shows once that an item waits for a deployer that is alive.
 func (r *Reconciler) awaitDeployer(ctx context.Context, item *v1alpha1.DeployItem) error {
-	if conditions.GetReason(item, meta.ReconcilingCondition) == kit.ReasonDeployerBusy {
+	if conditions.GetReason(item, meta.ReconcilingCondition) == protocol.ReasonDeployerBusy {
 		return nil
 	}
-	kit.Progress(item, kit.ReasonDeployerBusy, fmt.Sprintf(
+	protocol.Progress(item, protocol.ReasonDeployerBusy, fmt.Sprintf(
 		"a deployer for type %s is alive and has not begun this job within %s; it waits for its turn, see --concurrent of the deployer", item.Spec.Type, r.PickupTimeout))
-	err := kit.WriteItemStatus(ctx, r.Client, item, r.Now(), &r.items)
+	err := protocol.WriteItemStatus(ctx, r.Client, item, r.Now(), &r.items)
 	if apierrors.IsConflict(err) {
 		return nil // the event of what came in between follows
 	}
@@ -166,9 +166,9 @@ func (r *Reconciler) targetObject(ctx context.Context, item *v1alpha1.DeployItem
 }
 
 // failure says that nobody came, and what may be the reason. The Environment of the item may be nil.
-func (r *Reconciler) failure(ctx context.Context, item *v1alpha1.DeployItem, env *v1alpha1.Environment) *kit.Failure {
-	return &kit.Failure{
-		Kind: kit.Stalled, Operation: "WaitingForPickup", Reason: "PickupTimeout", Codes: []v1alpha1.ErrorCode{v1alpha1.ErrorTimeout},
+func (r *Reconciler) failure(ctx context.Context, item *v1alpha1.DeployItem, env *v1alpha1.Environment) *protocol.Failure {
+	return &protocol.Failure{
+		Kind: protocol.Stalled, Operation: "WaitingForPickup", Reason: "PickupTimeout", Codes: []v1alpha1.ErrorCode{v1alpha1.ErrorTimeout},
 		Err: fmt.Errorf("no deployer has reconciled this deployitem within %d seconds; run a deployer for type %s%s",
 			int(r.PickupTimeout.Seconds()), item.Spec.Type, r.aboutTarget(ctx, item, env)),
 	}

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // bench has one DeployItem whose job began at a moment and that nobody has picked up.
@@ -147,7 +147,7 @@ func TestTheTimeForPickUpCountsFromNoMomentToCome(t *testing.T) {
 }
 
 func TestJobsThatAreLeftAlone(t *testing.T) {
-	other := kit.Shard{Selector: labels.SelectorFromSet(labels.Set{kit.ShardLabel: "other"})}
+	other := protocol.Shard{Selector: labels.SelectorFromSet(labels.Set{protocol.ShardLabel: "other"})}
 	for name, tc := range map[string]struct {
 		change func(*bench)
 		item   func(*v1alpha1.DeployItem)

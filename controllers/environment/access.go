@@ -19,7 +19,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 const (
@@ -69,7 +69,7 @@ func (w *work) checkOwn(kind string, object client.Object) error {
 	if metav1.IsControlledBy(object, w.installation) && object.GetDeletionTimestamp().IsZero() {
 		return nil
 	}
-	return kit.Wait(operation, kit.ReasonDeleting, "%s %s/%s of a former Installation is not gone yet; it is made again then",
+	return protocol.Wait(operation, protocol.ReasonDeleting, "%s %s/%s of a former Installation is not gone yet; it is made again then",
 		kind, object.GetNamespace(), object.GetName())
 }
 
@@ -120,10 +120,10 @@ func (r *Reconciler) newToken(ctx context.Context, w *work) (string, time.Time, 
 	seconds := int64(life.Seconds())
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
 	if err := r.SubResource("token").Create(ctx, w.account, request); err != nil {
-		if kit.IsTransient(err) {
+		if protocol.IsTransient(err) {
 			return "", time.Time{}, err
 		}
-		return "", time.Time{}, kit.Again(operation, "TokenRequestFailed", "no token for ServiceAccount %s/%s: %w", w.account.Namespace, w.account.Name, err)
+		return "", time.Time{}, protocol.Again(operation, "TokenRequestFailed", "no token for ServiceAccount %s/%s: %w", w.account.Namespace, w.account.Name, err)
 	}
 	return request.Status.Token, w.now.Add(request.Status.ExpirationTimestamp.Sub(w.now) / 2), nil
 }

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/mapping"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
 )
 
@@ -121,7 +121,7 @@ func TestWhatAnEnvironmentSaysIsNoExpression(t *testing.T) {
 	require.NoError(t, err)
 	cluster := map[string]any{"spec": map[string]any{"config": "token"}}
 
-	got, err := mapping.Import(t.Context(), spec.ImportDataMappings, map[string]any{"landscaperCluster": cluster}, nil)
+	got, err := templating.ImportMappings(t.Context(), spec.ImportDataMappings, map[string]any{"landscaperCluster": cluster}, nil)
 
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{

@@ -14,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/api/beginning"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 const (
@@ -29,7 +29,7 @@ const (
 // Reasons of the condition AgentConnected.
 const (
 	reasonConnected   = "LeaseRenewed"
-	reasonUnreachable = kit.ReasonAgentUnreachable
+	reasonUnreachable = protocol.ReasonAgentUnreachable
 	reasonNoAgent     = "NoAgent"
 	reasonUnknown     = "NotObservedYet"
 )
@@ -125,7 +125,7 @@ func (r *Reconciler) judgeAgent(ctx context.Context, s *scope) error {
 		s.wakeIn(found.left)
 	}
 	if version := lease.Annotations[v1alpha1.AgentVersionAnnotation]; version != "" {
-		s.env.Status.AgentVersion = beginning.Of(version, maxVersion)
+		s.env.Status.AgentVersion = foreign.Beginning(version, maxVersion)
 	}
 	if was != nil && was.Status == found.status && was.Reason == found.reason {
 		return nil

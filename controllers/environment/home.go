@@ -17,7 +17,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 const (
@@ -50,7 +51,7 @@ func (r *Reconciler) findHome(ctx context.Context, s *scope) error {
 	case namespace == nil:
 		s.homeless = missing(s.env.Name, own)
 	case namespace.Labels[v1alpha1.DeployerEnvironmentLabel] != s.env.Name:
-		s.homeless = kit.Stall(operation, reasonNamespaceForeign, "namespace %s is not for this Environment; give it the label %s: %s, or rename the Environment",
+		s.homeless = protocol.Stall(operation, reasonNamespaceForeign, "namespace %s is not for this Environment; give it the label %s: %s, or rename the Environment",
 			own, v1alpha1.DeployerEnvironmentLabel, s.env.Name)
 	default:
 		known = own
@@ -84,9 +85,9 @@ func (r *Reconciler) namespace(ctx context.Context, name string) (*metav1.Partia
 
 func missing(name, own string) error {
 	if problems := validation.IsDNS1123Label(own); len(problems) > 0 {
-		return kit.Stall(operation, reasonNamespaceForeign, "no namespace %q can be made for this Environment: %s; rename it", own, strings.Join(problems, ", "))
+		return protocol.Stall(operation, reasonNamespaceForeign, "no namespace %q can be made for this Environment: %s; rename it", own, strings.Join(problems, ", "))
 	}
-	return kit.Wait(operation, reasonNamespaceMissing,
+	return protocol.Wait(operation, reasonNamespaceMissing,
 		"namespace %s does not exist or is being deleted; apply flux/agent-access for Environment %s, or start the controller with --shared-environments", own, name)
 }
 
@@ -106,7 +107,7 @@ func (s *scope) limit(namespace *metav1.PartialObjectMetadata) {
 	}
 	refused := func(name string) bool { return name != namespace.Name && !slices.Contains(allowed, name) }
 	if at := slices.IndexFunc(s.namespaces, refused); at >= 0 {
-		s.problems = append(s.problems, kit.Stall(operation, reasonNamespaceNotAllowed,
+		s.problems = append(s.problems, protocol.Stall(operation, reasonNamespaceNotAllowed,
 			"the deployers may not work in namespace %s of spec.namespaces; take it off the list, or add it to the annotation %s of namespace %s",
 			s.namespaces[at], v1alpha1.AllowedNamespacesAnnotation, namespace.Name))
 	}
@@ -132,7 +133,7 @@ func (r *Reconciler) findNamespaces(ctx context.Context, s *scope) error {
 		}
 	}
 	if len(missing) > 0 {
-		s.problems = append(s.problems, kit.Wait(operation, reasonNamespaceMissing,
+		s.problems = append(s.problems, protocol.Wait(operation, reasonNamespaceMissing,
 			"namespace %s does not exist or is being deleted, and so %d in all; create it, or take it off spec.namespaces or what is allowed", missing[0], len(missing)))
 	}
 	if own := r.Homes.Own(s.env.Name); len(present) == 0 && s.home == own {
@@ -150,7 +151,7 @@ func (r *Reconciler) keepHostTarget(ctx context.Context, s *scope) error {
 		if metav1.IsControlledBy(present, s.env) {
 			return nil
 		}
-		return kit.Stall(operation, "TargetExists", "Target %s/%s exists and does not belong to this Environment; delete or rename it, or rename the Environment",
+		return protocol.Stall(operation, "TargetExists", "Target %s/%s exists and does not belong to this Environment; delete or rename it, or rename the Environment",
 			present.Namespace, present.Name)
 	})
 }
@@ -192,7 +193,7 @@ func (r *Reconciler) keepTarget(ctx context.Context, wanted *v1alpha1.Target, ch
 		return err
 	}
 	if !present.DeletionTimestamp.IsZero() {
-		return kit.Wait(operation, kit.ReasonDeleting, "Target %s/%s is being deleted; it is made again when it is gone", present.Namespace, present.Name)
+		return protocol.Wait(operation, protocol.ReasonDeleting, "Target %s/%s is being deleted; it is made again when it is gone", present.Namespace, present.Name)
 	}
 	before := present.DeepCopy()
 	for key, value := range wanted.Labels {
@@ -201,7 +202,7 @@ func (r *Reconciler) keepTarget(ctx context.Context, wanted *v1alpha1.Target, ch
 	for key, value := range wanted.Annotations {
 		metav1.SetMetaDataAnnotation(&present.ObjectMeta, key, value)
 	}
-	same, err := kit.SameJSON(before.Spec, wanted.Spec)
+	same, err := storage.SameJSON(before.Spec, wanted.Spec)
 	if err != nil || same && equality.Semantic.DeepEqual(before.ObjectMeta, present.ObjectMeta) {
 		return err
 	}

@@ -16,9 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/mapping"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 // work is one deployer of the Environment.
@@ -36,10 +37,10 @@ type work struct {
 func (r *Reconciler) keepPairs(ctx context.Context, s *scope) error {
 	for _, registration := range s.registrations {
 		w := &work{scope: s, registration: registration, key: pair.Key{Registration: registration.Name, Environment: s.env.Name}}
-		err := kit.Run(ctx, w, []kit.Step[*work]{
+		err := protocol.Run(ctx, w, []protocol.Step[*work]{
 			checkPair, findInstallation, r.makeInstallation, r.keepAccount, rights{r.Client, r.Live}.keepRights, r.keepInstallation, r.keepAccess, r.trigger,
 		})
-		if kit.IsTransient(err) {
+		if protocol.IsTransient(err) {
 			return err
 		}
 		if err != nil {
@@ -47,8 +48,8 @@ func (r *Reconciler) keepPairs(ctx context.Context, s *scope) error {
 		}
 		state := pair.StateOf(w.installation)
 		if err != nil {
-			state = pair.State{Message: kit.Message(err.Error())}
-			if state.Stalled = kit.AsOwnFailure(operation, err).Kind == kit.Stalled; state.Stalled {
+			state = pair.State{Message: protocol.Message(err.Error())}
+			if state.Stalled = protocol.AsOwnFailure(operation, err).Kind == protocol.Stalled; state.Stalled {
 				s.prevented[registration.Name] = state.Message
 			}
 		}
@@ -59,7 +60,7 @@ func (r *Reconciler) keepPairs(ctx context.Context, s *scope) error {
 
 func checkPair(_ context.Context, w *work) error {
 	if err := w.registration.Undecoded.Err(); err != nil {
-		return kit.Stall(operation, "InvalidSpec", "DeployerRegistration %s: %w", w.registration.Name, err)
+		return protocol.Stall(operation, "InvalidSpec", "DeployerRegistration %s: %w", w.registration.Name, err)
 	}
 	return w.key.Check(operation)
 }
@@ -71,7 +72,7 @@ func findInstallation(_ context.Context, w *work) error {
 			continue
 		}
 		if w.installation != nil {
-			return kit.Stall(operation, "SeveralInstallations",
+			return protocol.Stall(operation, "SeveralInstallations",
 				"Installations %s/%s and %s/%s both carry the labels of DeployerRegistration %q in Environment %q; delete one of them",
 				w.installation.Namespace, w.installation.Name, installation.Namespace, installation.Name, w.key.Registration, w.key.Environment)
 		}
@@ -86,7 +87,7 @@ func (r *Reconciler) makeInstallation(ctx context.Context, w *work) error {
 		return r.createInstallation(ctx, w)
 	}
 	if !w.installation.DeletionTimestamp.IsZero() {
-		return kit.Wait(operation, kit.ReasonDeleting, "Installation %s/%s is being deleted; it is made again when it is gone",
+		return protocol.Wait(operation, protocol.ReasonDeleting, "Installation %s/%s is being deleted; it is made again when it is gone",
 			w.installation.Namespace, w.installation.Name)
 	}
 	return nil
@@ -123,7 +124,7 @@ func (w *work) next(namespaces []string) (*v1alpha1.Installation, error) {
 	next.Spec.ComponentDescriptor, next.Spec.Blueprint = wanted.ComponentDescriptor, wanted.Blueprint
 	next.Spec.Imports, next.Spec.ImportDataMappings = wanted.Imports, wanted.ImportDataMappings
 	isNew := controllerutil.AddFinalizer(next, v1alpha1.DeployerManagementFinalizer)
-	same, err := kit.SameJSON(w.installation.Spec, next.Spec)
+	same, err := storage.SameJSON(w.installation.Spec, next.Spec)
 	if err != nil || same && !isNew {
 		return nil, err
 	}
@@ -137,7 +138,7 @@ func (r *Reconciler) createInstallation(ctx context.Context, w *work) error {
 	}
 	err = r.Live.Get(ctx, client.ObjectKeyFromObject(w.registration), w.registration)
 	if apierrors.IsNotFound(err) || err == nil && !w.registration.DeletionTimestamp.IsZero() {
-		return kit.ErrStop // the cache is about to say so
+		return protocol.ErrStop // the cache is about to say so
 	}
 	if err != nil {
 		return err
@@ -148,8 +149,8 @@ func (r *Reconciler) createInstallation(ctx context.Context, w *work) error {
 		},
 		Spec: *spec,
 	}
-	if shard, has := w.env.Labels[kit.ShardLabel]; has {
-		created.Labels[kit.ShardLabel] = shard
+	if shard, has := w.env.Labels[protocol.ShardLabel]; has {
+		created.Labels[protocol.ShardLabel] = shard
 	}
 	err = r.Create(ctx, created)
 	if apierrors.IsAlreadyExists(err) {
@@ -164,7 +165,7 @@ func (r *Reconciler) explainExisting(ctx context.Context, w *work) error {
 	present := &v1alpha1.Installation{}
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: w.home, Name: w.key.Name()}, present)
 	if apierrors.IsNotFound(err) {
-		return kit.ErrStop // it has gone, and the cache is about to say so
+		return protocol.ErrStop // it has gone, and the cache is about to say so
 	}
 	if err != nil {
 		return err
@@ -172,7 +173,7 @@ func (r *Reconciler) explainExisting(ctx context.Context, w *work) error {
 	if err := w.key.CheckMade(operation, "Installation", present); err != nil {
 		return err
 	}
-	return kit.ErrStop // the cache is about to show it
+	return protocol.ErrStop // the cache is about to show it
 }
 
 // describe returns the spec of the Installation of a pair: that of the registration, with what depends on the Environment.
@@ -197,7 +198,7 @@ func describe(env *v1alpha1.Environment, registration *v1alpha1.DeployerRegistra
 		injected[importNamespaces] = namespaces
 	}
 	for name, value := range injected {
-		literal, err := mapping.Literal(value) // the agent writes some of it, and is not to see what else the Installation imports
+		literal, err := templating.LiteralMapping(value) // the agent writes some of it, and is not to see what else the Installation imports
 		if err != nil {
 			return nil, err
 		}
@@ -238,7 +239,7 @@ func selectors(env *v1alpha1.Environment, registration string) []v1alpha1.Target
 // trigger lets the Installation follow its spec and its imports from now on: all of them are there.
 func (r *Reconciler) trigger(ctx context.Context, w *work) error {
 	yes := "true"
-	return kit.PatchMetadata(ctx, r.Client, w.installation, kit.MetadataChange{Annotations: map[string]*string{
+	return protocol.PatchMetadata(ctx, r.Client, w.installation, protocol.MetadataChange{Annotations: map[string]*string{
 		v1alpha1.ReconcileIfChangedAnnotation: &yes, v1alpha1.ReconcileIfImportsChangedAnnotation: &yes,
 	}})
 }
@@ -256,7 +257,7 @@ func (r *Reconciler) deleteRetired(ctx context.Context, s *scope) error {
 		if !gone {
 			continue
 		}
-		if err := kit.DeleteLive(ctx, r.Live, r.Client, installation.DeepCopy(), nil); err != nil {
+		if err := protocol.DeleteLive(ctx, r.Live, r.Client, installation.DeepCopy(), nil); err != nil {
 			return err
 		}
 	}
@@ -280,7 +281,7 @@ func (r *Reconciler) deleteOrphans(ctx context.Context, name string) error {
 		if !installation.DeletionTimestamp.IsZero() {
 			continue
 		}
-		if err := kit.DeleteLive(ctx, r.Live, r.Client, installation.DeepCopy(), nil); err != nil {
+		if err := protocol.DeleteLive(ctx, r.Live, r.Client, installation.DeepCopy(), nil); err != nil {
 			return err
 		}
 	}
@@ -318,7 +319,7 @@ func (r *Reconciler) findDeadlocks(ctx context.Context, s *scope) error {
 	for name, reason := range pair.Deadlocks(deployers, v1alpha1.HelmDeployItemType) {
 		s.states[name] = pair.State{Stalled: true, Message: reason}
 		s.prevented[name] = reason
-		s.problems = append(s.problems, kit.Stall(operation, pair.ReasonDeadlock, "deployer %s can never be installed: %s", name, reason))
+		s.problems = append(s.problems, protocol.Stall(operation, pair.ReasonDeadlock, "deployer %s can never be installed: %s", name, reason))
 	}
 	return nil
 }

@@ -16,7 +16,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
 
 const operation = "ReconcileEnvironment"
@@ -34,9 +35,9 @@ type Reconciler struct {
 	// Share lets Environments without a namespace of their own share one.
 	Share bool
 	// Shard selects the Environments that this process brings on.
-	Shard kit.Shard
+	Shard protocol.Shard
 	// Backoff says when to try again after a failure.
-	Backoff *kit.Backoff
+	Backoff *queue.Backoff
 	// Now is the clock.
 	Now func() time.Time
 	// TokenLife is for how long tokens are asked for; 0 is 30 days. A token is replaced after half of the life that it has got.
@@ -44,7 +45,7 @@ type Reconciler struct {
 
 	agents   agents
 	absences absences
-	written  kit.Consistency
+	written  protocol.Consistency
 	watches  *watches
 }
 
@@ -98,7 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	s := &scope{env: env, persisted: env.Status.DeepCopy(), now: r.Now(), states: map[string]pair.State{}, prevented: map[string]string{}}
-	err := kit.Run(ctx, s, []kit.Step[*scope]{
+	err := protocol.Run(ctx, s, []protocol.Step[*scope]{
 		r.readInstallations, r.takeStray, r.findHome, r.findNamespaces, r.judgeAgent, r.uninstall, checkSpec, r.protect, checkHome, r.keepHostTarget, r.readRegistrations,
 		r.deleteRetired, r.keepPairs, r.findDeadlocks,
 	})
@@ -113,21 +114,21 @@ func (r *Reconciler) readInstallations(ctx context.Context, s *scope) (err error
 
 // protect puts the finalizer on.
 func (r *Reconciler) protect(ctx context.Context, s *scope) error {
-	return r.patch(ctx, s, kit.MetadataChange{AddFinalizer: v1alpha1.DeployerManagementFinalizer})
+	return r.patch(ctx, s, protocol.MetadataChange{AddFinalizer: v1alpha1.DeployerManagementFinalizer})
 }
 
-func (r *Reconciler) patch(ctx context.Context, s *scope, change kit.MetadataChange) error {
-	return kit.PatchMetadataOnly(ctx, r.Client, s.env, &s.env.Status, change, &r.written)
+func (r *Reconciler) patch(ctx context.Context, s *scope, change protocol.MetadataChange) error {
+	return protocol.PatchMetadataOnly(ctx, r.Client, s.env, &s.env.Status, change, &r.written)
 }
 
 // checkSpec fails for a spec of which something could not be read, and for a namespace that can be none: the agent writes it, and blueprints of deployers
 // write it into texts.
 func checkSpec(_ context.Context, s *scope) error {
 	if err := s.env.Undecoded.Err(); err != nil {
-		return kit.Stall(operation, "InvalidSpec", "%w", err)
+		return protocol.Stall(operation, "InvalidSpec", "%w", err)
 	}
 	if problems := validation.IsDNS1123Label(s.env.Spec.Namespace); len(problems) > 0 {
-		return kit.Stall(operation, "InvalidSpec", "spec.namespace: %.80q cannot be the name of a namespace: %s; correct it", s.env.Spec.Namespace, problems[0])
+		return protocol.Stall(operation, "InvalidSpec", "spec.namespace: %.80q cannot be the name of a namespace: %s; correct it", s.env.Spec.Namespace, problems[0])
 	}
 	return nil
 }

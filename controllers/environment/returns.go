@@ -15,7 +15,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
 
 // workplaces returns the namespaces that the Installation of a deployer is to name: those that it is served in, without those that it has lost lately. They
@@ -56,7 +57,7 @@ func (r *Reconciler) workplaces(w *work) ([]string, error) {
 // awaitReturn tells when a deployer comes back to a namespace.
 func (w *work) awaitReturn(namespace string, since absence) {
 	w.wakeIn(since.until.Sub(w.now))
-	w.problems = append(w.problems, kit.Wait(operation, reasonNamespaceReturns,
+	w.problems = append(w.problems, protocol.Wait(operation, reasonNamespaceReturns,
 		"namespace %s has refused deployer %s %d times and no longer does; it works there again at %s, or with the next change of it that takes no namespace away; annotate the Environment with %s to have it at once",
 		namespace, w.key.Registration, since.times, since.until.UTC().Format(time.RFC3339), meta.ReconcileRequestAnnotation))
 }
@@ -129,7 +130,7 @@ func (a *absences) begin(key pair.Key, namespace string, now time.Time) {
 	if now.Sub(last.until) > 2*longestAbsence {
 		last.times = 0
 	}
-	a.of[loss{key, namespace}] = absence{times: last.times + 1, until: now.Add(kit.Doubled(shortestAbsence, longestAbsence, last.times))}
+	a.of[loss{key, namespace}] = absence{times: last.times + 1, until: now.Add(queue.Doubled(shortestAbsence, longestAbsence, last.times))}
 }
 
 // now returns what is known of a namespace in which a deployer may not come back yet.

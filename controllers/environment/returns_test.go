@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // workIn is a deployer that is installed for some namespaces and bound in others.
@@ -77,8 +77,8 @@ func TestItIsToldWhenANamespaceReturns(t *testing.T) {
 	_, err := r.workplaces(w)
 	require.NoError(t, err)
 	require.Len(t, w.problems, 1)
-	failure := kit.AsOwnFailure(operation, w.problems[0])
-	assert.Equal(t, kit.Waiting, failure.Kind, "nobody has to act")
+	failure := protocol.AsOwnFailure(operation, w.problems[0])
+	assert.Equal(t, protocol.Waiting, failure.Kind, "nobody has to act")
 	assert.Equal(t, reasonNamespaceReturns, failure.Reason)
 	assert.Contains(t, failure.Error(), "namespace shop has refused deployer helm 1 times and no longer does; it works there again at 2026-01-02T03:05:05Z")
 	assert.Equal(t, time.Minute, w.requeue)

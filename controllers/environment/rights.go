@@ -18,7 +18,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // roleOfAll is the ClusterRole of every deployer on the landscaper cluster; roleOf has those that some need beside it, by type.
@@ -84,7 +84,7 @@ func (r rights) keepRights(ctx context.Context, w *work) error {
 		if one := wants.find(binding); one != nil && sameRole(one, binding) {
 			continue
 		}
-		if err := kit.DeleteLive(ctx, r.live, r.Client, binding, nil); err != nil {
+		if err := protocol.DeleteLive(ctx, r.live, r.Client, binding, nil); err != nil {
 			return err
 		}
 	}
@@ -112,7 +112,7 @@ type refusal struct {
 
 // leaveOut notes why a deployer cannot be bound in a namespace, and reports whether it can do without.
 func (w *work) leaveOut(namespace string, err error) bool {
-	if kit.IsTransient(err) || !slices.Contains(w.namespaces, namespace) {
+	if protocol.IsTransient(err) || !slices.Contains(w.namespaces, namespace) {
 		return false
 	}
 	w.refusals = append(w.refusals, refusal{namespace, err})
@@ -147,10 +147,10 @@ func (r rights) bind(ctx context.Context, w *work, binding client.Object) error 
 	err := r.Create(ctx, binding)
 	switch {
 	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return kit.Wait(operation, reasonNamespaceMissing, "namespace %s is being deleted; create it, or take it off spec.namespaces or what is allowed",
+		return protocol.Wait(operation, reasonNamespaceMissing, "namespace %s is being deleted; create it, or take it off spec.namespaces or what is allowed",
 			binding.GetNamespace())
 	case apierrors.IsForbidden(err) && binding.GetNamespace() != "":
-		return kit.Again(operation, reasonNamespaceRefuses,
+		return protocol.Again(operation, reasonNamespaceRefuses,
 			"namespace %s refuses RoleBinding %s, without which the deployer does not work there; allow it, or take the namespace off spec.namespaces or what is allowed: %w",
 			binding.GetNamespace(), binding.GetName(), err)
 	case !apierrors.IsAlreadyExists(err):
@@ -173,10 +173,10 @@ func (r rights) bind(ctx context.Context, w *work, binding client.Object) error 
 // same labels, and keep it with finalizers.
 func useless(existing client.Object) error {
 	if existing.GetNamespace() == "" {
-		return kit.Wait(operation, kit.ReasonDeleting, "ClusterRoleBinding %s gives the deployer no rights and is not gone yet; it is made again then",
+		return protocol.Wait(operation, protocol.ReasonDeleting, "ClusterRoleBinding %s gives the deployer no rights and is not gone yet; it is made again then",
 			existing.GetName())
 	}
-	return kit.Again(operation, reasonNamespaceRefuses,
+	return protocol.Again(operation, reasonNamespaceRefuses,
 		"namespace %s keeps a RoleBinding %s that gives the deployer no rights, so that it does not work there; delete it and take its finalizers off, or take the namespace off spec.namespaces or what is allowed",
 		existing.GetNamespace(), existing.GetName())
 }

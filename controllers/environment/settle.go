@@ -20,8 +20,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
+	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 const reasonDeployers = "DeployersNotReady"
@@ -32,7 +32,7 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 	if gone := err == nil || apierrors.IsNotFound(err); gone && !s.env.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
 	}
-	if kit.IsTransient(err) {
+	if protocol.IsTransient(err) {
 		return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}, nil
 	}
 	if err != nil {
@@ -43,7 +43,7 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 	if err := r.record(ctx, s); err != nil {
 		return r.Backoff.Later(ctx, key, err), nil
 	}
-	if failure == nil || failure.Kind != kit.Retry {
+	if failure == nil || failure.Kind != protocol.Retry {
 		r.Backoff.Forget(key)
 		return ctrl.Result{RequeueAfter: s.requeue}, nil
 	}
@@ -52,20 +52,20 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 }
 
 // failure is the gravest problem: one that is tried again before one that stalls, so that the retry is not lost, and those before one that waits.
-func (s *scope) failure() *kit.Failure {
+func (s *scope) failure() *protocol.Failure {
 	if len(s.problems) == 0 {
 		return nil
 	}
-	var gravest *kit.Failure
-	for _, kind := range []kit.FailureKind{kit.Retry, kit.Stalled, kit.Waiting} {
+	var gravest *protocol.Failure
+	for _, kind := range []protocol.FailureKind{protocol.Retry, protocol.Stalled, protocol.Waiting} {
 		for _, problem := range s.problems {
-			if failure := kit.AsOwnFailure(operation, problem); gravest == nil && failure.Kind == kind {
+			if failure := protocol.AsOwnFailure(operation, problem); gravest == nil && failure.Kind == kind {
 				gravest = failure
 			}
 		}
 	}
 	if more := len(s.problems) - 1; more > 0 {
-		gravest = &kit.Failure{
+		gravest = &protocol.Failure{
 			Kind: gravest.Kind, Operation: gravest.Operation, Reason: gravest.Reason, Codes: gravest.Codes,
 			Err: fmt.Errorf("%w (and %d more problems)", gravest.Err, more),
 		}
@@ -74,7 +74,7 @@ func (s *scope) failure() *kit.Failure {
 }
 
 // observe puts the end of the reconciliation into the status.
-func (s *scope) observe(failure *kit.Failure) {
+func (s *scope) observe(failure *protocol.Failure) {
 	env := s.env
 	env.Status.ObservedGeneration = env.Generation
 	if requested, ok := meta.ReconcileAnnotationValue(env.Annotations); ok {
@@ -85,7 +85,7 @@ func (s *scope) observe(failure *kit.Failure) {
 		failure = s.unready()
 	}
 	working := ""
-	if failure != nil && failure.Kind == kit.Retry {
+	if failure != nil && failure.Kind == protocol.Retry {
 		working = meta.ProgressingWithRetryReason
 	}
 	pair.Show(env, failure, working, fmt.Sprintf("installed deployers: %d", len(s.states)))
@@ -93,13 +93,13 @@ func (s *scope) observe(failure *kit.Failure) {
 
 // unready says which deployer is not installed yet, or not uninstalled: one for which a person has to act before others. Without agent the others are no
 // surprise, and there is nothing to do but to bring the agent back.
-func (s *scope) unready() *kit.Failure {
-	var first *kit.Failure
+func (s *scope) unready() *protocol.Failure {
+	var first *protocol.Failure
 	for _, registration := range s.registrations {
 		state := s.states[registration.Name]
 		if state.Stalled {
 			key := pair.Key{Registration: registration.Name, Environment: s.env.Name}
-			return &kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: reasonDeployers, Err: fmt.Errorf(
+			return &protocol.Failure{Kind: protocol.Stalled, Operation: operation, Reason: reasonDeployers, Err: fmt.Errorf(
 				"deployer %s is not installed; Installation %s/%s says: %s", registration.Name, s.home, key.Name(), state.Message)}
 		}
 		if !state.Ready && first == nil {
@@ -116,13 +116,13 @@ func (s *scope) unready() *kit.Failure {
 }
 
 // waiting says what is not done yet of a deployer.
-func (s *scope) waiting(format, deployer, message string) *kit.Failure {
+func (s *scope) waiting(format, deployer, message string) *protocol.Failure {
 	message = fmt.Sprintf(format, deployer, message)
 	if !isConnected(s.env) {
-		return &kit.Failure{Kind: kit.Waiting, Operation: operation, Reason: reasonUnreachable, Err: fmt.Errorf(
+		return &protocol.Failure{Kind: protocol.Waiting, Operation: operation, Reason: reasonUnreachable, Err: fmt.Errorf(
 			"%s; %s", message, conditions.GetMessage(s.env, v1alpha1.AgentConnectedCondition))}
 	}
-	return &kit.Failure{Kind: kit.Waiting, Operation: operation, Reason: reasonDeployers, Err: errors.New(message)}
+	return &protocol.Failure{Kind: protocol.Waiting, Operation: operation, Reason: reasonDeployers, Err: errors.New(message)}
 }
 
 // deployers lists the deployers for the status: those that registrations want, and those that are still being uninstalled.
@@ -151,7 +151,7 @@ func (s *scope) deployers() []v1alpha1.EnvironmentDeployer {
 // record writes the status, and tells the Installations of the deployers when the agent goes or comes back.
 func (r *Reconciler) record(ctx context.Context, s *scope) error {
 	before := connection(s.persisted.Conditions)
-	if _, err := kit.WriteStatus(ctx, r.Client, s.env, &s.env.Status, s.persisted, &r.written); err != nil {
+	if _, err := protocol.WriteStatus(ctx, r.Client, s.env, &s.env.Status, s.persisted, &r.written); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	now := connection(s.env.Status.Conditions)

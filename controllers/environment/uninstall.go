@@ -21,7 +21,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 const (
@@ -48,20 +48,20 @@ func (r *Reconciler) uninstall(ctx context.Context, s *scope) error {
 		if err := r.checkNoneLeft(ctx, s); err != nil {
 			return err
 		}
-		if err := r.patch(ctx, s, kit.MetadataChange{RemoveFinalizer: v1alpha1.DeployerManagementFinalizer}); err != nil {
+		if err := r.patch(ctx, s, protocol.MetadataChange{RemoveFinalizer: v1alpha1.DeployerManagementFinalizer}); err != nil {
 			return err
 		}
 	}
 	if slices.Contains(s.env.Finalizers, v1alpha1.AgentFinalizer) {
 		return r.awaitAgentGone(ctx, s)
 	}
-	return kit.ErrStop
+	return protocol.ErrStop
 }
 
 // awaitAgentGone says what lets the Environment go now, and what its deployers have left on the host cluster where somebody has deleted them by force.
 func (r *Reconciler) awaitAgentGone(ctx context.Context, s *scope) error {
 	if conditions.GetReason(s.env, meta.ReadyCondition) == reasonAgentFinalizer {
-		return kit.Wait(operation, reasonAgentFinalizer, "%s", conditions.GetMessage(s.env, meta.ReadyCondition))
+		return protocol.Wait(operation, reasonAgentFinalizer, "%s", conditions.GetMessage(s.env, meta.ReadyCondition))
 	}
 	are, records := "all deployers are uninstalled", &corev1.ConfigMapList{}
 	if err := r.Live.List(ctx, records, client.InNamespace(cmp.Or(s.home, s.env.Status.Namespace)), client.HasLabels{v1alpha1.LeftBehindLabel}); err != nil {
@@ -76,7 +76,7 @@ func (r *Reconciler) awaitAgentGone(ctx context.Context, s *scope) error {
 	if len(names) > 0 {
 		are = fmt.Sprintf("deployers were deleted by force and are left on the host cluster, as ConfigMaps say: %s", list(names))
 	}
-	return kit.Wait(operation, reasonAgentFinalizer,
+	return protocol.Wait(operation, reasonAgentFinalizer,
 		"%s; annotate this Environment %s: \"true\", or, where the agent does not run any more, take the finalizer %s off it",
 		are, v1alpha1.ReleaseAgentAnnotation, v1alpha1.AgentFinalizer)
 }
@@ -90,7 +90,7 @@ func (r *Reconciler) checkUnused(ctx context.Context, s *scope) error {
 	if err != nil || len(users) == 0 {
 		return err
 	}
-	return kit.Wait(operation, reasonInUse, "Installations that its deployers have to uninstall first: %d (%s); delete them, or annotate this Environment "+
+	return protocol.Wait(operation, reasonInUse, "Installations that its deployers have to uninstall first: %d (%s); delete them, or annotate this Environment "+
 		"%s: \"true\" to uninstall the deployers all the same", len(users), list(users), v1alpha1.ForceDeleteAnnotation)
 }
 
@@ -194,11 +194,11 @@ func (c *cleaner) clean(ctx context.Context, installation *v1alpha1.Installation
 		return err
 	}
 	for _, binding := range bindings {
-		if err := kit.DeleteLive(ctx, c.Live, c.Client, binding, nil); err != nil {
+		if err := protocol.DeleteLive(ctx, c.Live, c.Client, binding, nil); err != nil {
 			return err
 		}
 	}
-	err = kit.PatchMetadata(ctx, c.Client, installation, kit.MetadataChange{RemoveFinalizer: v1alpha1.DeployerManagementFinalizer})
+	err = protocol.PatchMetadata(ctx, c.Client, installation, protocol.MetadataChange{RemoveFinalizer: v1alpha1.DeployerManagementFinalizer})
 	return client.IgnoreNotFound(err)
 }
 
@@ -221,7 +221,7 @@ func (r *Reconciler) deleteStray(ctx context.Context, environment string, instal
 		return err
 	}
 	for _, binding := range r.stray(stray, installations) {
-		if err := kit.DeleteLive(ctx, r.Live, r.Client, binding, nil); err != nil {
+		if err := protocol.DeleteLive(ctx, r.Live, r.Client, binding, nil); err != nil {
 			return err
 		}
 	}

@@ -29,8 +29,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
 
 // SetupWithManager registers the controllers. Until there is an Environment they watch nothing that the process does not watch anyway, but
@@ -38,7 +38,7 @@ import (
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 	w := &watches{Reader: r.Client, homes: &r.Homes, caches: mgr.GetCache()}
 	r.watches = w
-	options := fairqueue.Options(concurrency, 0)
+	options := queue.Options(concurrency, 0)
 	meant := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{}, comesOrGoes)
 	built, err := ctrl.NewControllerManagedBy(mgr).
 		Named("environment").
@@ -202,7 +202,7 @@ func (w *watches) ofItem(ctx context.Context, item client.Object) []reconcile.Re
 
 // ofTarget returns the Environment whose host a Target leads to, or whose deployer it belongs to.
 func ofTarget(_ context.Context, target client.Object) []reconcile.Request {
-	if owner := kit.ControllerOf(target, "Environment"); owner != nil {
+	if owner := protocol.ControllerOf(target, "Environment"); owner != nil {
 		return named(owner.Name)
 	}
 	if pair.IsMade(target) {

@@ -14,7 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 // applyItems creates the DeployItems that are missing and updates those that the running job has not started yet. Where an orphan is in the
@@ -44,13 +45,13 @@ func (r *Reconciler) applyItems(ctx context.Context, s *scope) error {
 
 func (s *scope) isOccupied(template *v1alpha1.DeployItemTemplate) bool {
 	return slices.ContainsFunc(s.orphans, func(orphan *v1alpha1.DeployItem) bool {
-		return templateOf(orphan) == template.Name || orphan.Name == kit.ChildName(s.execution.Name, template.Name)
+		return templateOf(orphan) == template.Name || orphan.Name == storage.ChildName(s.execution.Name, template.Name)
 	})
 }
 
 func (r *Reconciler) createItem(ctx context.Context, s *scope, template *v1alpha1.DeployItemTemplate) error {
 	item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{
-		Name: kit.ChildName(s.execution.Name, template.Name), Namespace: s.execution.Namespace,
+		Name: storage.ChildName(s.execution.Name, template.Name), Namespace: s.execution.Namespace,
 		Finalizers: []string{v1alpha1.Finalizer},
 		OwnerReferences: []metav1.OwnerReference{
 			*metav1.NewControllerRef(s.execution, v1alpha1.GroupVersion.WithKind("Execution")),
@@ -83,7 +84,7 @@ func (r *Reconciler) meetExisting(ctx context.Context, s *scope, template *v1alp
 		return err
 	}
 	if !metav1.IsControlledBy(item, s.execution) {
-		return kit.Stall(operation, "DeployItemExists",
+		return protocol.Stall(operation, "DeployItemExists",
 			"DeployItem %s exists and does not belong to execution %s; delete it, and annotate it %s=%s, because nobody else gives it the job to uninstall. If it "+
 				"is left from a deletion with --cascade=orphan, annotate it %s=true before: what it deployed stays, and the next job takes it over",
 			key, s.execution.Name, v1alpha1.OperationAnnotation, v1alpha1.OperationTestReconcile, v1alpha1.DeleteWithoutUninstallAnnotation)
@@ -106,7 +107,7 @@ func (r *Reconciler) updateItem(ctx context.Context, s *scope, item *v1alpha1.De
 	if err := describe(ctx, r.Client, s.execution, item, template); err != nil {
 		return err
 	}
-	same, err := kit.SameJSON(before, describedOf(item))
+	same, err := storage.SameJSON(before, describedOf(item))
 	if err != nil || same {
 		return err
 	}
@@ -136,10 +137,10 @@ func describe(
 	maps.Copy(item.Labels, template.Labels)
 	item.Labels[v1alpha1.ExecutionManagedByLabel] = execution.Name
 	item.Labels[v1alpha1.ExecutionManagedNameLabel] = template.Name
-	if shard, ok := execution.Labels[kit.ShardLabel]; ok {
-		item.Labels[kit.ShardLabel] = shard
+	if shard, ok := execution.Labels[protocol.ShardLabel]; ok {
+		item.Labels[protocol.ShardLabel] = shard
 	}
-	kit.SetInherited(execution, item)
+	protocol.SetInherited(execution, item)
 	item.Annotations[v1alpha1.DeployerTypeAnnotation] = template.Type
 	item.Annotations[v1alpha1.DeployerTargetNameAnnotation] = v1alpha1.NoTargetName
 	item.Annotations[v1alpha1.DependsOnAnnotation] = strings.Join(template.DependsOn, ",")

@@ -17,7 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 var deployItems = schema.GroupResource{Group: v1alpha1.GroupName, Resource: "deployitems"}
@@ -81,7 +82,7 @@ func TestItemInDeletionThatTheCacheDoesNotShowMakesRoom(t *testing.T) {
 
 func TestItemOfOthersWithOurNameIsLeftAlone(t *testing.T) {
 	b := newBench(t, template("a", "t"))
-	foreign := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: kit.ChildName("one", "a")}}
+	foreign := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: storage.ChildName("one", "a")}}
 	foreign.Spec.Type = "theirs"
 	require.NoError(t, b.api.Create(t.Context(), foreign))
 	version := b.item("a").ResourceVersion
@@ -120,7 +121,7 @@ func TestAnItemThatHasLostItsLabelsIsNotUninstalled(t *testing.T) {
 	stripped.Labels = nil
 	require.NoError(t, b.api.Update(t.Context(), stripped))
 	b.settle()
-	assert.Empty(t, kit.CauseOf(b.execution()).Message)
+	assert.Empty(t, protocol.CauseOf(b.execution()).Message)
 	assert.True(t, conditions.IsTrue(b.execution(), meta.ReadyCondition), "it is there")
 
 	b.start("2")

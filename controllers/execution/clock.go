@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // runsByClock reports whether an item runs a job that it gave itself by the clock. Nobody waits for such a job, and one of the Execution takes its
@@ -38,13 +38,13 @@ func (s *scope) showClock() {
 	})
 	slices.SortFunc(own, func(a, b *v1alpha1.DeployItem) int { return strings.Compare(a.Name, b.Name) })
 	failed := slices.IndexFunc(own, func(item *v1alpha1.DeployItem) bool { return item.Status.IsIdle() && item.Status.Phase.IsFailed() })
-	shown := conditions.GetReason(s.execution, meta.ReadyCondition) == kit.ReasonContinuousFailed
+	shown := conditions.GetReason(s.execution, meta.ReadyCondition) == protocol.ReasonContinuousFailed
 	switch {
 	case failed >= 0:
 		failure := itemFailure(own[failed])
-		failure.Reason, failure.Heals = kit.ReasonContinuousFailed, true
+		failure.Reason, failure.Heals = protocol.ReasonContinuousFailed, true
 		failure.Err = fmt.Errorf("since the last job %w", failure.Err)
-		kit.ShowFailure(s.execution, failure)
+		protocol.ShowFailure(s.execution, failure)
 	case shown && !slices.ContainsFunc(own, runsByClock):
 		conditions.Delete(s.execution, meta.ReconcilingCondition)
 		conditions.MarkTrue(s.execution, meta.ReadyCondition, meta.ReconciliationSucceededReason, "%s", succeededMessage)

@@ -15,14 +15,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 // decideDeletion starts the deletion job: that of the Installation when it is being deleted too, else an own one. A job that
 // still applies ends first.
 func (r *Reconciler) decideDeletion(ctx context.Context, s *scope) error {
-	if !slices.Contains(s.execution.Finalizers, v1alpha1.Finalizer) || kit.IsOrphaning(s.execution) {
-		return kit.ErrStop
+	if !slices.Contains(s.execution.Finalizers, v1alpha1.Finalizer) || protocol.IsOrphaning(s.execution) {
+		return protocol.ErrStop
 	}
 	status := &s.execution.Status
 	if !status.IsIdle() && status.Phase.IsDeletion() && !status.Phase.IsFinal() {
@@ -48,28 +49,28 @@ func (r *Reconciler) decideDeletion(ctx context.Context, s *scope) error {
 	}
 	status.AllItemsBegan = provesJobs(s.execution)
 	s.begin(job)
-	kit.Progress(s.execution, kit.ReasonDeleting, deletingMessage)
+	protocol.Progress(s.execution, protocol.ReasonDeleting, deletingMessage)
 	return r.writeStatus(ctx, s)
 }
 
 // isHeldBack reports whether the garbage collector has deleted the Execution before its Installation is ready to go. Another cache than that of
 // Executions shows Installations, so only the API server can say that one is not in deletion.
 func (r *Reconciler) isHeldBack(ctx context.Context, execution *v1alpha1.Execution) (bool, error) {
-	if !kit.InForeground(execution) {
+	if !protocol.InForeground(execution) {
 		return false, nil
 	}
 	parent, err := parentOf(ctx, r.Client, execution)
 	if err == nil && parent != nil && parent.DeletionTimestamp.IsZero() {
 		parent, err = parentOf(ctx, r.Live, execution)
 	}
-	return kit.IsHeldBack(execution, parent), err
+	return protocol.IsHeldBack(execution, parent), err
 }
 
 func stopUnless(err error) error {
 	if err != nil {
 		return err
 	}
-	return kit.ErrStop
+	return protocol.ErrStop
 }
 
 // deletionJob returns the job under which to delete, and whether the Installation has given it: that removes an interruption that was left behind
@@ -101,9 +102,9 @@ func (r *Reconciler) deletionJob(ctx context.Context, s *scope) (job string, giv
 	if err != nil || job != "" {
 		return job, job != "", err
 	}
-	if left := s.execution.DeletionTimestamp.Add(ownerTime).Sub(s.now); left > 0 && left <= ownerTime && kit.ControllerOf(s.execution, "Installation") == nil {
+	if left := s.execution.DeletionTimestamp.Add(ownerTime).Sub(s.now); left > 0 && left <= ownerTime && protocol.ControllerOf(s.execution, "Installation") == nil {
 		s.requeue = left
-		return "", false, kit.ErrStop
+		return "", false, protocol.ErrStop
 	}
 	return uuid.NewString(), false, nil
 }
@@ -148,7 +149,7 @@ func jobOfParent(ctx context.Context, reader client.Reader, execution *v1alpha1.
 
 // parentOf returns the Installation that owns an Execution, nil when there is none.
 func parentOf(ctx context.Context, reader client.Reader, execution *v1alpha1.Execution) (*v1alpha1.Installation, error) {
-	owner := kit.ControllerOf(execution, "Installation")
+	owner := protocol.ControllerOf(execution, "Installation")
 	if owner == nil {
 		return nil, nil
 	}
@@ -165,22 +166,22 @@ func parentOf(ctx context.Context, reader client.Reader, execution *v1alpha1.Exe
 func (r *Reconciler) endRunning(ctx context.Context, s *scope) error {
 	defer func() {
 		if s.failed {
-			kit.SetPhase(s.execution.Job(), v1alpha1.PhaseFailed, s.now)
+			protocol.SetPhase(s.execution.Job(), v1alpha1.PhaseFailed, s.now)
 		}
 	}()
 	_ = readTemplates(ctx, s) // templates that cannot be read make no items
-	for _, step := range []kit.Step[*scope]{r.pairItems, r.interrupt} {
+	for _, step := range []protocol.Step[*scope]{r.pairItems, r.interrupt} {
 		if err := step(ctx, s); err != nil {
 			return err
 		}
 	}
 	for _, item := range slices.Concat(slices.Collect(maps.Values(s.items)), s.orphans) {
-		if !item.Status.IsIdle() && !kit.IsUntouched(item) {
-			return kit.ErrStop
+		if !item.Status.IsIdle() && !protocol.IsUntouched(item) {
+			return protocol.ErrStop
 		}
 	}
-	s.fail(kit.Interrupted())
-	return kit.ErrStop
+	s.fail(protocol.Interrupted())
+	return protocol.ErrStop
 }
 
 // deleteItems deletes all items and starts the deletion of each once nothing that depends on it is left.
@@ -192,7 +193,7 @@ func (r *Reconciler) deleteItems(ctx context.Context, s *scope) error {
 			failure.Operation = uninstallOperation
 			s.fail(failure)
 		}
-		return kit.ErrStop
+		return protocol.ErrStop
 	}
 	for _, item := range deletable(s.orphans) {
 		if err := r.deleteItem(ctx, s, item); err != nil {
@@ -262,7 +263,7 @@ func dependenciesOf(item *v1alpha1.DeployItem) map[string]bool {
 // which template it was made.
 func (d *dependents) has(item *v1alpha1.DeployItem) bool {
 	name := templateOf(item)
-	if execution := kit.ControllerOf(item, "Execution"); name == "" && execution != nil {
+	if execution := protocol.ControllerOf(item, "Execution"); name == "" && execution != nil {
 		name = d.childrenOf(execution.Name)[item.Name]
 	}
 	others := d.count[name]
@@ -276,7 +277,7 @@ func (d *dependents) childrenOf(execution string) map[string]string {
 	if d.children == nil || d.execution != execution {
 		d.execution, d.children = execution, make(map[string]string, len(d.count))
 		for name := range d.count {
-			d.children[kit.ChildName(execution, name)] = name
+			d.children[storage.ChildName(execution, name)] = name
 		}
 	}
 	return d.children
@@ -284,7 +285,7 @@ func (d *dependents) childrenOf(execution string) map[string]string {
 
 // release lets the Execution go once no item is left.
 func (r *Reconciler) release(ctx context.Context, s *scope) error {
-	if err := r.patchMetadata(ctx, s, kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer}); err != nil {
+	if err := r.patchMetadata(ctx, s, protocol.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer}); err != nil {
 		return err
 	}
 	r.executions.Released(s.execution)

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 func keyOf(obj client.Object) client.ObjectKey { return client.ObjectKeyFromObject(obj) }
@@ -215,13 +215,13 @@ func TestDeletable(t *testing.T) {
 		return item
 	}
 	unlabelled := func(template, after string) *v1alpha1.DeployItem {
-		stripped := item(kit.ChildName("one", template), after, true)
+		stripped := item(storage.ChildName("one", template), after, true)
 		stripped.Labels = nil
 		owner := &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
 		stripped.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, v1alpha1.GroupVersion.WithKind("Execution"))}
 		return stripped
 	}
-	nameOf := func(template string) string { return kit.ChildName("one", template) }
+	nameOf := func(template string) string { return storage.ChildName("one", template) }
 	for name, c := range map[string]struct {
 		items []*v1alpha1.DeployItem
 		want  []string

@@ -16,8 +16,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/sensitive"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 // exportKey is the key of the Secret in which a deployer leaves the exports of an item.
@@ -66,15 +66,15 @@ func (e exporter) read(ctx context.Context, item *v1alpha1.DeployItem, bytes *in
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: item.Namespace, Name: ref.Name}
 	if problems := validation.NameIsDNSSubdomain(ref.Name, false); len(problems) > 0 {
-		return nil, kit.Stall(operation, "InvalidExport", "deploy item %s: status.exportRef.name %.253q is not a valid name of a Secret", item.Name, ref.Name)
+		return nil, protocol.Stall(operation, "InvalidExport", "deploy item %s: status.exportRef.name %.253q is not a valid name of a Secret", item.Name, ref.Name)
 	}
 	if err := e.live.Get(ctx, key, secret); apierrors.IsNotFound(err) {
-		return nil, kit.Stall(operation, "ExportNotFound", "deploy item %s: Secret %s with its exports does not exist; run the job again", item.Name, key)
+		return nil, protocol.Stall(operation, "ExportNotFound", "deploy item %s: Secret %s with its exports does not exist; run the job again", item.Name, key)
 	} else if err != nil {
 		return nil, fmt.Errorf("read exports of deploy item %s from Secret %s: %w", item.Name, key, err)
 	}
 	if *bytes += len(secret.Data[exportKey]); *bytes > maxExports {
-		return nil, kit.Stall(operation, "InvalidExport", "Secret %s: all deploy items together export more than %d bytes, which no DataObject holds; export less",
+		return nil, protocol.Stall(operation, "InvalidExport", "Secret %s: all deploy items together export more than %d bytes, which no DataObject holds; export less",
 			key, maxExports)
 	}
 	var value any
@@ -83,7 +83,7 @@ func (e exporter) read(ctx context.Context, item *v1alpha1.DeployItem, bytes *in
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		return nil, kit.Stall(operation, "InvalidExport", "Secret %s: key %s %s", key, exportKey, foreign.Problem(err))
+		return nil, protocol.Stall(operation, "InvalidExport", "Secret %s: key %s %s", key, exportKey, foreign.Problem(err))
 	}
 	return value, nil
 }
@@ -93,9 +93,9 @@ func (e exporter) read(ctx context.Context, item *v1alpha1.DeployItem, bytes *in
 func (e exporter) write(ctx context.Context, s *scope, data v1alpha1.AnyJSON) error {
 	wanted := exportObject(s.execution, data)
 	if s.execution.Spec.SensitiveExports {
-		sensitive.Mark(wanted)
+		storage.MarkSensitive(wanted)
 	}
-	stored := sensitive.Stored(wanted)
+	stored := storage.Stored(wanted)
 	existing := &v1alpha1.DataObject{}
 	err := e.live.Get(ctx, client.ObjectKeyFromObject(wanted), existing)
 	switch {
@@ -104,11 +104,11 @@ func (e exporter) write(ctx context.Context, s *scope, data v1alpha1.AnyJSON) er
 	case err != nil:
 		return err
 	case !belongsTo(existing, s.execution):
-		return kit.Stall(operation, "ExportExists", "DataObject %s/%s exists and does not belong to execution %s; delete it",
+		return protocol.Stall(operation, "ExportExists", "DataObject %s/%s exists and does not belong to execution %s; delete it",
 			existing.Namespace, existing.Name, s.execution.Name)
 	case isOfEarlier(existing, s.execution):
 		err = e.replace(ctx, existing, stored)
-	case !metav1.IsControlledBy(existing, s.execution), !kit.SameRawJSON(existing.Data.RawMessage, stored.Data.RawMessage),
+	case !metav1.IsControlledBy(existing, s.execution), !storage.SameRawJSON(existing.Data.RawMessage, stored.Data.RawMessage),
 		(existing.SecretReference == nil) != (wanted.SecretReference == nil):
 		err = e.update(ctx, existing, wanted, stored)
 	default:
@@ -118,19 +118,19 @@ func (e exporter) write(ctx context.Context, s *scope, data v1alpha1.AnyJSON) er
 	if err != nil {
 		return err
 	}
-	return sensitive.Keep(ctx, e.live, e.Client, wanted, stored)
+	return storage.Keep(ctx, e.live, e.Client, wanted, stored)
 }
 
 // update writes the DataObject over the one that exists. A value that moves is never without a place.
 func (e exporter) update(ctx context.Context, existing, wanted, stored *v1alpha1.DataObject) error {
-	if err := sensitive.Keep(ctx, e.live, e.Client, wanted, existing); err != nil {
+	if err := storage.Keep(ctx, e.live, e.Client, wanted, existing); err != nil {
 		return err
 	}
 	stored.ResourceVersion = existing.ResourceVersion
 	if err := e.Update(ctx, stored); err != nil || wanted.SecretReference != nil {
 		return err
 	}
-	return sensitive.Drop(ctx, e.live, e.Client, existing)
+	return storage.Drop(ctx, e.live, e.Client, existing)
 }
 
 // isOfEarlier reports whether a DataObject belongs to an Execution that is gone, so that garbage collection is about to take it.
@@ -140,7 +140,7 @@ func isOfEarlier(object *v1alpha1.DataObject, execution *v1alpha1.Execution) boo
 }
 
 func (e exporter) replace(ctx context.Context, existing, wanted *v1alpha1.DataObject) error {
-	if err := kit.DeleteLive(ctx, e.live, e.Client, existing, nil); err != nil {
+	if err := protocol.DeleteLive(ctx, e.live, e.Client, existing, nil); err != nil {
 		return err
 	}
 	return e.Create(ctx, wanted)
@@ -149,23 +149,23 @@ func (e exporter) replace(ctx context.Context, existing, wanted *v1alpha1.DataOb
 // belongsTo reports whether a DataObject holds exports of an Execution of this name.
 func belongsTo(object *v1alpha1.DataObject, execution *v1alpha1.Execution) bool {
 	if owner := metav1.GetControllerOf(object); owner != nil {
-		own := kit.ControllerOf(object, "Execution")
+		own := protocol.ControllerOf(object, "Execution")
 		return own != nil && own.Name == execution.Name
 	}
-	return object.Labels[v1alpha1.DataObjectContextLabel] == kit.ExecutionScope(execution.Name)
+	return object.Labels[v1alpha1.DataObjectContextLabel] == storage.ExecutionScope(execution.Name)
 }
 
 // exportObject returns the DataObject with the exports of an Execution.
 func exportObject(execution *v1alpha1.Execution, data v1alpha1.AnyJSON) *v1alpha1.DataObject {
-	scopeName := kit.ExecutionScope(execution.Name)
+	scopeName := storage.ExecutionScope(execution.Name)
 	return &v1alpha1.DataObject{ObjectMeta: metav1.ObjectMeta{
-		Name: kit.DataName(scopeName, ""), Namespace: execution.Namespace,
+		Name: storage.DataName(scopeName, ""), Namespace: execution.Namespace,
 		Labels: map[string]string{
 			v1alpha1.DataObjectContextLabel: scopeName, v1alpha1.DataObjectSourceLabel: scopeName,
 			v1alpha1.DataObjectSourceTypeLabel: v1alpha1.DataObjectSourceExport,
 			v1alpha1.DataObjectJobIDLabel:      execution.Status.JobID,
 		},
-		Annotations: map[string]string{v1alpha1.HashAnnotation: kit.DataHash(data)},
+		Annotations: map[string]string{v1alpha1.HashAnnotation: storage.DataHash(data)},
 		OwnerReferences: []metav1.OwnerReference{
 			*metav1.NewControllerRef(execution, v1alpha1.GroupVersion.WithKind("Execution")),
 		},

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 // export ends the job of an item well, with a reference to its exports.
@@ -29,7 +29,7 @@ func (b *bench) export(template, secret string) {
 func (b *bench) exported() *v1alpha1.DataObject {
 	b.t.Helper()
 	object := &v1alpha1.DataObject{}
-	key := client.ObjectKey{Namespace: namespace, Name: kit.DataName(kit.ExecutionScope("one"), "")}
+	key := client.ObjectKey{Namespace: namespace, Name: storage.DataName(storage.ExecutionScope("one"), "")}
 	require.NoError(b.t, b.api.Get(b.t.Context(), key, object))
 	return object
 }
@@ -125,7 +125,7 @@ func TestDataObjectOfOthersWithOurNameIsLeftAlone(t *testing.T) {
 			b := newBench(t, template("a", "t"))
 			b.secretOf("exports", `{"host":"x"}`)
 			require.NoError(t, b.api.Create(t.Context(), &v1alpha1.DataObject{
-				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: kit.DataName(kit.ExecutionScope("one"), ""), OwnerReferences: owners},
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: storage.DataName(storage.ExecutionScope("one"), ""), OwnerReferences: owners},
 				Data:       v1alpha1.NewAnyJSON([]byte(`"theirs"`)),
 			}))
 			b.start("1")

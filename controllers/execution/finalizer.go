@@ -13,7 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
 
 const finalizerRestoredMessage = "the finalizer " + v1alpha1.Finalizer + " was removed and is back: without it a deletion would not wait for the DeployItems. " +
@@ -32,7 +33,7 @@ func (r *Reconciler) mendIdle(ctx context.Context, s *scope) error {
 		}
 	}
 	err := r.patchMetadata(ctx, s, change)
-	if err != nil && (!isLacking || kit.IsTransient(err) || apierrors.IsNotFound(err)) {
+	if err != nil && (!isLacking || protocol.IsTransient(err) || apierrors.IsNotFound(err)) {
 		return &unshown{err}
 	}
 	if isLacking {
@@ -41,12 +42,12 @@ func (r *Reconciler) mendIdle(ctx context.Context, s *scope) error {
 	if err != nil { // whoever refuses the finalizer does not keep the Execution from showing what it has lost
 		ctrl.LoggerFrom(ctx).Error(err, "the finalizer cannot be put back; it is tried again")
 		s.requeue = r.restored.Get(key)
-		return kit.ErrStop
+		return protocol.ErrStop
 	}
 	if isLacking {
-		r.Recorder.Event(s.execution, corev1.EventTypeWarning, kit.ReasonFinalizerRestored, finalizerRestoredMessage)
+		r.Recorder.Event(s.execution, corev1.EventTypeWarning, queue.ReasonFinalizerRestored, finalizerRestoredMessage)
 	}
-	return kit.ErrStop
+	return protocol.ErrStop
 }
 
 // lacksFinalizer reports whether an Execution with something to uninstall is without the finalizer that its deletion waits for.

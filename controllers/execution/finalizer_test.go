@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // strip removes the finalizers of the Execution by hand.
@@ -111,6 +111,6 @@ func TestWhoRefusesTheFinalizerHidesNoLoss(t *testing.T) {
 	b.settle()
 
 	assert.Equal(t, 1, refused, "it is tried again after a pause")
-	assert.Equal(t, kit.ReasonChildLost, conditions.GetReason(b.execution(), meta.ReadyCondition))
+	assert.Equal(t, protocol.ReasonChildLost, conditions.GetReason(b.execution(), meta.ReadyCondition))
 	b.requireSteady()
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // interrupt ends the job on every item that has not ended it, then the own job, and only then forgets the operation: whoever waits until
@@ -23,7 +23,7 @@ func (r *Reconciler) interrupt(ctx context.Context, s *scope) error {
 			return err
 		}
 	}
-	s.fail(kit.Interrupted())
+	s.fail(protocol.Interrupted())
 	if err := r.writeStatus(ctx, s); err != nil {
 		return err
 	}
@@ -31,8 +31,8 @@ func (r *Reconciler) interrupt(ctx context.Context, s *scope) error {
 }
 
 // dropped is the removal of the operation.
-func dropped() kit.MetadataChange {
-	return kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}}
+func dropped() protocol.MetadataChange {
+	return protocol.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}}
 }
 
 // isLeftBehind reports whether the operation may have ended the last job already without being removed, because the process died in between. It
@@ -41,8 +41,8 @@ func dropped() kit.MetadataChange {
 func isLeftBehind(execution *v1alpha1.Execution) bool {
 	last := execution.Status.LastError
 	return execution.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationInterrupt &&
-		execution.Status.Phase.IsFinal() && last != nil && last.Operation == kit.InterruptOperation &&
-		(kit.ControllerOf(execution, "Installation") == nil || !execution.DeletionTimestamp.IsZero())
+		execution.Status.Phase.IsFinal() && last != nil && last.Operation == protocol.InterruptOperation &&
+		(protocol.ControllerOf(execution, "Installation") == nil || !execution.DeletionTimestamp.IsZero())
 }
 
 // interruptItem writes the end of the job into the status of an item in place of its deployer, as the protocol says.
@@ -52,6 +52,6 @@ func (r *Reconciler) interruptItem(ctx context.Context, s *scope, item *v1alpha1
 		return nil
 	}
 	item.Status.JobID = job
-	kit.Fail(item, kit.Interrupted(), s.now)
-	return kit.WriteItemStatus(ctx, r.Client, item, s.now, &r.items)
+	protocol.Fail(item, protocol.Interrupted(), s.now)
+	return protocol.WriteItemStatus(ctx, r.Client, item, s.now, &r.items)
 }

@@ -13,7 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 // executionIndex finds the DeployItems of an Execution.
@@ -28,7 +29,7 @@ func (r *Reconciler) readItems(ctx context.Context, s *scope) error {
 	}
 	for i := range list.Items {
 		if r.items.Stale(&list.Items[i]) {
-			return kit.ErrStop
+			return protocol.ErrStop
 		}
 		s.all = append(s.all, &list.Items[i])
 	}
@@ -69,7 +70,7 @@ func serves(item *v1alpha1.DeployItem, template *v1alpha1.DeployItemTemplate) bo
 
 // deployedType returns the type of the deployer that ran the last job of an item, or its spec.type where that is not known.
 func deployedType(item *v1alpha1.DeployItem) string {
-	return cmp.Or(kit.FormerType(item), item.Spec.Type)
+	return cmp.Or(protocol.FormerType(item), item.Spec.Type)
 }
 
 // names finds the templates of an Execution by their names, of which there may be thousands.
@@ -97,7 +98,7 @@ func (n *names) madeFrom(item *v1alpha1.DeployItem) string {
 	if n.children == nil {
 		n.children = make(map[string]string, len(n.templates))
 		for name := range n.templates {
-			n.children[kit.ChildName(n.execution.Name, name)] = name
+			n.children[storage.ChildName(n.execution.Name, name)] = name
 		}
 	}
 	return n.children[item.Name]
@@ -114,10 +115,10 @@ func (r *Reconciler) awaitCreated(s *scope) error {
 		if s.items[s.templates[i].Name] != nil {
 			continue
 		}
-		key := client.ObjectKey{Namespace: s.execution.Namespace, Name: kit.ChildName(s.execution.Name, s.templates[i].Name)}
+		key := client.ObjectKey{Namespace: s.execution.Namespace, Name: storage.ChildName(s.execution.Name, s.templates[i].Name)}
 		if wait := r.items.Unseen(key); wait > 0 {
 			s.requeue = wait
-			return kit.ErrStop
+			return protocol.ErrStop
 		}
 	}
 	return nil

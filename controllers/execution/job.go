@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
+	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 const operation = "Reconcile"
@@ -78,7 +78,7 @@ func nextJob(execution *v1alpha1.Execution) (string, step) {
 // isCurrent reports whether the job of the annotation is the last of the Installation. Another is the job before the last, and somebody else
 // has changed the spec since. The cache may be older than the annotation, so only a live read says no.
 func (r *Reconciler) isCurrent(ctx context.Context, execution *v1alpha1.Execution, job string) (bool, error) {
-	if kit.ControllerOf(execution, "Installation") == nil {
+	if protocol.ControllerOf(execution, "Installation") == nil {
 		return true, nil
 	}
 	for _, reader := range []client.Reader{r.Client, r.Live} {
@@ -93,12 +93,12 @@ func (r *Reconciler) isCurrent(ctx context.Context, execution *v1alpha1.Executio
 // take begins a job. An Execution that no Installation made gets its finalizer now, before it has DeployItems to clean up. Where that is refused for
 // good it is the job that fails, so that nobody waits for it.
 func (r *Reconciler) take(ctx context.Context, s *scope, job string) error {
-	change := kit.MetadataChange{AddFinalizer: v1alpha1.Finalizer}
+	change := protocol.MetadataChange{AddFinalizer: v1alpha1.Finalizer}
 	if isLeftBehind(s.execution) {
 		change.Annotations = dropped().Annotations
 	}
 	err := r.patchMetadata(ctx, s, change)
-	if err == nil || kit.IsRefusedForGood(err) {
+	if err == nil || protocol.IsRefusedForGood(err) {
 		s.begin(job)
 	}
 	return err
@@ -110,7 +110,7 @@ func (r *Reconciler) dropOperation(ctx context.Context, s *scope) error {
 	if err := r.patchMetadata(ctx, s, dropped()); err != nil {
 		return &unshown{err}
 	}
-	return kit.ErrStop
+	return protocol.ErrStop
 }
 
 // unshown is an error that is tried again and does not go into the status.
@@ -125,9 +125,9 @@ func (s *scope) begin(job string) {
 	if !s.execution.DeletionTimestamp.IsZero() {
 		phase = v1alpha1.PhaseDeleting
 	}
-	kit.Begin(s.execution, job, phase, s.now)
+	protocol.Begin(s.execution, job, phase, s.now)
 	s.execution.Status.ObservedGeneration = s.execution.Generation
-	kit.Progress(s.execution, meta.ProgressingReason, workingMessage)
+	protocol.Progress(s.execution, meta.ProgressingReason, workingMessage)
 }
 
 // recordJob makes a new job durable before anything is created for it.
@@ -137,12 +137,12 @@ func (r *Reconciler) recordJob(ctx context.Context, s *scope) error {
 
 // writeStatus writes the status if it changed.
 func (r *Reconciler) writeStatus(ctx context.Context, s *scope) (err error) {
-	s.persisted, err = kit.WriteStatus(ctx, r.Client, s.execution, &s.execution.Status, s.persisted, &r.executions)
+	s.persisted, err = protocol.WriteStatus(ctx, r.Client, s.execution, &s.execution.Status, s.persisted, &r.executions)
 	return err
 }
 
-func (r *Reconciler) patchMetadata(ctx context.Context, s *scope, change kit.MetadataChange) error {
-	return kit.PatchMetadataOnly(ctx, r.Client, s.execution, &s.execution.Status, change, &r.executions)
+func (r *Reconciler) patchMetadata(ctx context.Context, s *scope, change protocol.MetadataChange) error {
+	return protocol.PatchMetadataOnly(ctx, r.Client, s.execution, &s.execution.Status, change, &r.executions)
 }
 
 // settle is the only place that turns the end of a reconciliation into status, events and requeue.
@@ -151,10 +151,10 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 	switch {
 	case err == nil:
 		r.Backoff.Forget(key)
-	case kit.IsTransient(err), errors.As(err, &hidden):
+	case protocol.IsTransient(err), errors.As(err, &hidden):
 		return r.Backoff.Later(ctx, key, err), nil
 	default:
-		r.absorb(s, kit.AsOwnFailure(operation, err))
+		r.absorb(s, protocol.AsOwnFailure(operation, err))
 	}
 	before := s.persisted
 	if err := r.writeStatus(ctx, s); err != nil {
@@ -167,16 +167,16 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 }
 
 // absorb shows a failure in the status. One that needs a person ends the job.
-func (r *Reconciler) absorb(s *scope, failure *kit.Failure) {
-	if failure.Kind == kit.Stalled {
+func (r *Reconciler) absorb(s *scope, failure *protocol.Failure) {
+	if failure.Kind == protocol.Stalled {
 		s.fail(failure)
 		return
 	}
-	kit.TryAgain(s.execution, failure, s.now)
+	protocol.TryAgain(s.execution, failure, s.now)
 	s.requeue = r.Backoff.After(client.ObjectKeyFromObject(s.execution), failure)
 }
 
-func (s *scope) fail(failure *kit.Failure) {
-	kit.Fail(s.execution, failure, s.now)
+func (s *scope) fail(failure *protocol.Failure) {
+	protocol.Fail(s.execution, failure, s.now)
 	s.failed = true
 }

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 func TestNextJob(t *testing.T) {
@@ -112,7 +112,7 @@ func TestAnEarlierJobIsNotTakenForASpecThatAPersonChanged(t *testing.T) {
 }
 
 func TestIsLeftBehind(t *testing.T) {
-	interrupted := &v1alpha1.Error{Operation: kit.InterruptOperation}
+	interrupted := &v1alpha1.Error{Operation: protocol.InterruptOperation}
 	for name, c := range map[string]struct {
 		operation, job, finished string
 		last                     *v1alpha1.Error
@@ -215,7 +215,7 @@ func TestE24InterruptIsAnsweredBeforeItIsForgotten(t *testing.T) {
 	}
 	b.settle()
 	failed := b.requirePhase(v1alpha1.PhaseFailed)
-	assert.Equal(t, kit.InterruptOperation, failed.Status.LastError.Operation)
+	assert.Equal(t, protocol.InterruptOperation, failed.Status.LastError.Operation)
 	for _, name := range []string{"a", "b"} {
 		assert.Equal(t, v1alpha1.PhaseFailed, b.item(name).Status.Phase)
 		assert.Equal(t, "1", b.item(name).Status.JobIDFinished)
@@ -260,7 +260,7 @@ func TestAnInterruptOfTheNextJobIsNotTakenForThatOfTheLast(t *testing.T) {
 		b.settle()
 		failed := b.requirePhase(v1alpha1.PhaseFailed)
 		assert.Equal(t, job, failed.Status.JobIDFinished)
-		assert.Equal(t, kit.InterruptOperation, failed.Status.LastError.Operation)
+		assert.Equal(t, protocol.InterruptOperation, failed.Status.LastError.Operation)
 		assert.Empty(t, failed.Annotations[v1alpha1.OperationAnnotation])
 		b.requireSteady()
 	}

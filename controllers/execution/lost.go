@@ -14,7 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 // What becomes of a DeployItem that gets lost.
@@ -49,11 +50,13 @@ func lostItem(execution *v1alpha1.Execution, templates []v1alpha1.DeployItemTemp
 }
 
 // isWiped reports whether nothing in the status of an item says that it has ever had a job.
-func isWiped(item *v1alpha1.DeployItem) bool { return item.Status.JobID == "" && kit.IsUntouched(item) }
+func isWiped(item *v1alpha1.DeployItem) bool {
+	return item.Status.JobID == "" && protocol.IsUntouched(item)
+}
 
 // hasLost reports whether an item of which it is known that it had a job has no status of that and no job since.
 func hasLost(item *v1alpha1.DeployItem) bool {
-	return item.Status.JobID == "" && (kit.IsUntouched(item) || conditions.IsTrue(item, v1alpha1.RecordLostCondition))
+	return item.Status.JobID == "" && (protocol.IsUntouched(item) || conditions.IsTrue(item, v1alpha1.RecordLostCondition))
 }
 
 // provesJobs reports whether the status of an Execution proves that each of its items has had a job: its last one has succeeded, or it has lost its
@@ -73,8 +76,8 @@ func (r *Reconciler) noteLost(ctx context.Context, s *scope) error {
 		if !isWiped(item) || !metav1.IsControlledBy(item, s.execution) {
 			continue
 		}
-		kit.MarkRecordLost(item)
-		if err := kit.WriteItemStatus(ctx, r.Client, item, s.now, &r.items); client.IgnoreNotFound(err) != nil {
+		protocol.MarkRecordLost(item)
+		if err := protocol.WriteItemStatus(ctx, r.Client, item, s.now, &r.items); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}
@@ -84,7 +87,7 @@ func (r *Reconciler) noteLost(ctx context.Context, s *scope) error {
 // showLoss shows that a DeployItem, or its status, was deleted since the last job, or takes that back.
 func (r *Reconciler) showLoss(ctx context.Context, s *scope) (lost bool, err error) {
 	ready := conditions.Get(s.execution, meta.ReadyCondition)
-	before := ready != nil && ready.Reason == kit.ReasonChildLost
+	before := ready != nil && ready.Reason == protocol.ReasonChildLost
 	if readTemplates(ctx, s) != nil {
 		return false, nil // the last job says so, or the next one will
 	}
@@ -97,7 +100,7 @@ func (r *Reconciler) showLoss(ctx context.Context, s *scope) (lost bool, err err
 	}
 	switch {
 	case name != "":
-		kit.ShowFailure(s.execution, &kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: kit.ReasonChildLost, Err: fmt.Errorf(
+		protocol.ShowFailure(s.execution, &protocol.Failure{Kind: protocol.Stalled, Operation: operation, Reason: protocol.ReasonChildLost, Err: fmt.Errorf(
 			"deploy item %s of execution %s %s: annotate the root %s=reconcile to deploy it again", name, s.execution.Name, loss, v1alpha1.OperationAnnotation)})
 	case before:
 		conditions.Delete(s.execution, meta.StalledCondition)
@@ -112,7 +115,7 @@ const mostNamesakes = 20
 // isThere asks the API server whether a template has a DeployItem that nobody has deleted, with a status: the cache may be behind. One with another name than
 // we give was taken over. Everybody may write labels, so only metadata is listed; where more have them than are looked at, nothing is known to be lost.
 func (r *Reconciler) isThere(ctx context.Context, execution *v1alpha1.Execution, template string) (bool, error) {
-	own := kit.ChildName(execution.Name, template)
+	own := storage.ChildName(execution.Name, template)
 	if there, err := isKept(ctx, r.Live, execution, template, own); there || err != nil {
 		return there, err
 	}

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 func TestLostItem(t *testing.T) {
@@ -69,7 +69,7 @@ func TestALostItemIsShownOnceUntilAJobMakesItAnew(t *testing.T) {
 	b.requirePhase(v1alpha1.PhaseSucceeded)
 	ready := conditions.Get(b.execution(), meta.ReadyCondition)
 	assert.Equal(t, metav1.ConditionFalse, ready.Status)
-	assert.Equal(t, kit.ReasonChildLost, ready.Reason)
+	assert.Equal(t, protocol.ReasonChildLost, ready.Reason)
 	assert.Contains(t, ready.Message, "deploy item a of execution one was deleted")
 	b.writes = nil
 	b.settle()
@@ -96,7 +96,7 @@ func TestAnItemWithoutItsStatusIsShownUntilAJobRecordsItAnew(t *testing.T) {
 	b.settle()
 	ready := conditions.Get(b.execution(), meta.ReadyCondition)
 	assert.Equal(t, metav1.ConditionFalse, ready.Status)
-	assert.Equal(t, kit.ReasonChildLost, ready.Reason)
+	assert.Equal(t, protocol.ReasonChildLost, ready.Reason)
 	assert.Contains(t, ready.Message, "deploy item a of execution one has lost its status")
 	b.requireSteady()
 

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 // liveReads counts what the API server is asked for.
@@ -66,7 +66,7 @@ func watched() *v1alpha1.Execution {
 }
 
 func TestAnItemIsLookedForWithinLimits(t *testing.T) {
-	own := kit.ChildName("one", "a")
+	own := storage.ChildName("one", "a")
 	strange := func(item *v1alpha1.DeployItem) { item.OwnerReferences = nil }
 	wiped := func(item *v1alpha1.DeployItem) { item.Status = v1alpha1.DeployItemStatus{} }
 	other := func(item *v1alpha1.DeployItem) { item.Labels[v1alpha1.ExecutionManagedNameLabel] = "b" }

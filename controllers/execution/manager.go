@@ -12,27 +12,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
 
 // SetupWithManager registers indexes, watches and the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
-	r.restored = kit.NewRestorations()
+	r.restored = queue.NewRestorations()
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.DeployItem{}, executionIndex, executionOf); err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Execution{}).
-		Watches(&v1alpha1.DeployItem{}, kit.WakeController("Execution")).
+		Watches(&v1alpha1.DeployItem{}, protocol.WakeController("Execution")).
 		Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(deletedParent)).
-		WithOptions(fairqueue.Options(concurrency, 0)).
+		WithOptions(queue.Options(concurrency, 0)).
 		Complete(r)
 }
 
 // executionOf indexes DeployItems by the Execution that controls them.
 func executionOf(obj client.Object) []string {
-	owner := kit.ControllerOf(obj, "Execution")
+	owner := protocol.ControllerOf(obj, "Execution")
 	if owner == nil {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 const (
@@ -67,7 +67,7 @@ func (r *Reconciler) observeItems(ctx context.Context, s *scope) error {
 		if err := (exporter{r.Client, r.Live}).collect(ctx, s); err != nil {
 			return err
 		}
-		kit.Succeed(s.execution, succeededMessage, s.now)
+		protocol.Succeed(s.execution, succeededMessage, s.now)
 	default:
 		s.showCause(s.inOrder(), workingMessage)
 		return r.letGoUnpicked(ctx, s)
@@ -88,29 +88,29 @@ func (s *scope) inOrder() []*v1alpha1.DeployItem {
 
 // showCause shows what the running job waits for.
 func (s *scope) showCause(items []*v1alpha1.DeployItem, otherwise string) {
-	kit.ShowCause(s.execution, s.causeAt(items), otherwise)
+	protocol.ShowCause(s.execution, s.causeAt(items), otherwise)
 }
 
 // causeAt returns why the running job is not done: why an item is tried again, that no deployer begins one, or what one waits for. What an item shows
 // before its deployer has picked the job up belongs to the job before, unless the controller says it.
-func (s *scope) causeAt(items []*v1alpha1.DeployItem) kit.Cause {
+func (s *scope) causeAt(items []*v1alpha1.DeployItem) protocol.Cause {
 	running := slices.DeleteFunc(slices.Clone(items), func(item *v1alpha1.DeployItem) bool {
 		return item.Status.JobID != s.execution.Status.JobID || item.Status.IsIdle()
 	})
 	for _, item := range running {
 		if status := &item.Status; status.Phase != "" && !status.Phase.IsFinal() && status.LastError != nil {
-			return kit.Cause{Reason: meta.ProgressingWithRetryReason, Message: itemFailure(item).Error()}
+			return protocol.Cause{Reason: meta.ProgressingWithRetryReason, Message: itemFailure(item).Error()}
 		}
 	}
 	if late, _ := s.late(running, unattended); len(late) > 0 {
 		return unpicked(late[0])
 	}
 	for _, item := range running {
-		if cause := kit.CauseOf(item); cause.Message != "" {
+		if cause := protocol.CauseOf(item); cause.Message != "" {
 			return cause.Below(wayTo(item))
 		}
 	}
-	return kit.Cause{}
+	return protocol.Cause{}
 }
 
 // wayTo names an item as its Execution shows it.
@@ -119,8 +119,8 @@ func wayTo(item *v1alpha1.DeployItem) string {
 }
 
 // itemFailure passes the cause of a failed item on, with its name.
-func itemFailure(item *v1alpha1.DeployItem) *kit.Failure {
-	failure := &kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: "DeployItemFailed"}
+func itemFailure(item *v1alpha1.DeployItem) *protocol.Failure {
+	failure := &protocol.Failure{Kind: protocol.Stalled, Operation: operation, Reason: "DeployItemFailed"}
 	last := item.Status.LastError
 	if last == nil {
 		failure.Err = fmt.Errorf("%s is %s", wayTo(item), item.Status.Phase)
@@ -142,6 +142,6 @@ func showDrift(_ context.Context, s *scope) error {
 			drifted = append(drifted, "deploy item "+cmp.Or(item.Labels[v1alpha1.ExecutionManagedNameLabel], item.Name))
 		}
 	}
-	kit.ShowDrift(s.execution, drifted)
+	protocol.ShowDrift(s.execution, drifted)
 	return nil
 }

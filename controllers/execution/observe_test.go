@@ -15,7 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 func TestE05NonsenseOfAForeignDeployerEndsTheJob(t *testing.T) {
@@ -44,7 +45,7 @@ func TestE05NonsenseOfAForeignDeployerEndsTheJob(t *testing.T) {
 			})
 			b.settle()
 			failed := b.requirePhase(v1alpha1.PhaseFailed)
-			assert.LessOrEqual(t, len(failed.Status.LastError.Message), kit.MaxMessage)
+			assert.LessOrEqual(t, len(failed.Status.LastError.Message), protocol.MaxMessage)
 			assert.LessOrEqual(t, len(failed.Status.LastError.Codes), 16)
 			assert.Contains(t, failed.Status.LastError.Message, "deploy item a")
 			b.requireSteady()
@@ -133,7 +134,7 @@ func TestStaleItemDecidesNothing(t *testing.T) {
 
 func TestItemThatTheCacheHasNotSeenIsNotCreatedTwice(t *testing.T) {
 	b := newBench(t, template("a", "t"))
-	b.cached[keyOf(&v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: kit.ChildName("one", "a")}})] = nil
+	b.cached[keyOf(&v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: storage.ChildName("one", "a")}})] = nil
 	b.start("1")
 	result := b.pass()
 	assert.NotZero(t, result.RequeueAfter)
@@ -194,11 +195,11 @@ func TestTheCauseOfAnItemThatIsTriedAgainIsShown(t *testing.T) {
 }
 
 func TestWhatAnItemWaitsForIsShownAtOnce(t *testing.T) {
-	for _, reason := range []string{kit.ReasonAgentUnreachable, kit.ReasonDeployerBusy, kit.ReasonWaiting, "TargetContentNotFound"} {
+	for _, reason := range []string{protocol.ReasonAgentUnreachable, protocol.ReasonDeployerBusy, protocol.ReasonWaiting, "TargetContentNotFound"} {
 		t.Run(reason, func(t *testing.T) {
 			b := newBench(t, template("a", "t"))
 			b.start("1")
-			b.deploy("a", func(item *v1alpha1.DeployItem) { kit.Progress(item, reason, "it waits") })
+			b.deploy("a", func(item *v1alpha1.DeployItem) { protocol.Progress(item, reason, "it waits") })
 			b.settle()
 			execution := b.requirePhase(v1alpha1.PhaseProgressing)
 			assert.Equal(t, reason, conditions.GetReason(execution, meta.ReadyCondition))
@@ -207,7 +208,7 @@ func TestWhatAnItemWaitsForIsShownAtOnce(t *testing.T) {
 
 			b.now = b.now.Add(unattended + time.Second)
 			b.settle()
-			assert.Equal(t, kit.CauseOf(execution), kit.CauseOf(b.execution()), "the same cause is not shown anew once it lasts")
+			assert.Equal(t, protocol.CauseOf(execution), protocol.CauseOf(b.execution()), "the same cause is not shown anew once it lasts")
 		})
 	}
 }
@@ -224,7 +225,7 @@ func TestCauseOfARunningJob(t *testing.T) {
 		return item
 	}
 	waiting := item("1", "", v1alpha1.PhaseProgressing, "")
-	kit.Progress(waiting, kit.ReasonWaiting, "waiting for Deployment n/d")
+	protocol.Progress(waiting, protocol.ReasonWaiting, "waiting for Deployment n/d")
 	healthy, failing := item("1", "", v1alpha1.PhaseProgressing, ""), item("1", "", v1alpha1.PhaseProgressing, "boom")
 	for name, tc := range map[string]struct {
 		items []*v1alpha1.DeployItem

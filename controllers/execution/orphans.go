@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // uninstall says what is left to do for an item that has to go.
@@ -61,7 +61,7 @@ func (r *Reconciler) deleteOrphans(ctx context.Context, s *scope) error {
 	for _, item := range s.orphans {
 		if uninstallOf(item, s.execution.Status.JobID) == hasFailed {
 			s.fail(itemFailure(item))
-			return kit.ErrStop
+			return protocol.ErrStop
 		}
 	}
 	return s.awaitOrphans(workingMessage)
@@ -73,17 +73,17 @@ func (s *scope) awaitOrphans(otherwise string) error {
 		return nil
 	}
 	s.showCause(s.orphans, otherwise)
-	return kit.ErrStop
+	return protocol.ErrStop
 }
 
 // deleteItem deletes an item and hands it the running job, so that its deployer uninstalls and lets it go.
 func (r *Reconciler) deleteItem(ctx context.Context, s *scope, item *v1alpha1.DeployItem) error {
 	step := uninstallOf(item, s.execution.Status.JobID)
 	if step == toDelete {
-		return kit.DeleteLive(ctx, r.Live, r.Client, item, &r.items)
+		return protocol.DeleteLive(ctx, r.Live, r.Client, item, &r.items)
 	}
-	if s.execution.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] == "true" || kit.IsUntouched(item) {
-		return client.IgnoreNotFound(kit.PatchMetadata(ctx, r.Client, item, kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer}))
+	if s.execution.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] == "true" || protocol.IsUntouched(item) {
+		return client.IgnoreNotFound(protocol.PatchMetadata(ctx, r.Client, item, protocol.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer}))
 	}
 	if step != toStart {
 		return nil
@@ -117,7 +117,7 @@ func (r *Reconciler) startOn(ctx context.Context, s *scope, item *v1alpha1.Deplo
 		triggered = metav1.NewTime(deleted.Add(time.Second))
 	}
 	if runsByClock(item) {
-		kit.SetPhase(item.Job(), "", s.now) // else its deployer may take the new job for the running one: times are whole seconds
+		protocol.SetPhase(item.Job(), "", s.now) // else its deployer may take the new job for the running one: times are whole seconds
 	}
 	item.Status.JobID = s.execution.Status.JobID
 	if item.Status.IsIdle() {
@@ -126,7 +126,7 @@ func (r *Reconciler) startOn(ctx context.Context, s *scope, item *v1alpha1.Deplo
 	item.Status.JobIDGenerationTime = &now
 	item.Status.TransitionTimes = &v1alpha1.TransitionTimes{TriggerTime: &triggered}
 	if conditions.Has(item, meta.ReadyCondition) { // its deployer writes conditions, so this does not stay
-		kit.Progress(item, meta.ProgressingReason, "a deployer has to take the job up")
+		protocol.Progress(item, meta.ProgressingReason, "a deployer has to take the job up")
 	}
-	return kit.WriteItemStatus(ctx, r.Client, item, s.now, &r.items)
+	return protocol.WriteItemStatus(ctx, r.Client, item, s.now, &r.items)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // unattended is how long a job waits for its deployer before that is shown. It is long, because deployers that are only busy must not cost
@@ -27,7 +27,9 @@ const grace = 10 * time.Second
 // begun, nor begins this time.
 func (r *Reconciler) letGoUnpicked(ctx context.Context, s *scope) error {
 	late, running := s.late(s.inOrder(), grace)
-	isAwaited := func(item *v1alpha1.DeployItem) bool { return !slices.Contains(late, item) || !kit.IsUntouched(item) }
+	isAwaited := func(item *v1alpha1.DeployItem) bool {
+		return !slices.Contains(late, item) || !protocol.IsUntouched(item)
+	}
 	if len(late) == 0 || slices.ContainsFunc(running, isAwaited) {
 		return nil
 	}
@@ -35,7 +37,7 @@ func (r *Reconciler) letGoUnpicked(ctx context.Context, s *scope) error {
 	if err != nil || parent == nil || parent.DeletionTimestamp.IsZero() {
 		return err
 	}
-	s.fail(&kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: "NotPickedUp", Err: errors.New(unpicked(late[0]).Message)})
+	s.fail(&protocol.Failure{Kind: protocol.Stalled, Operation: operation, Reason: "NotPickedUp", Err: errors.New(unpicked(late[0]).Message)})
 	return nil
 }
 
@@ -52,7 +54,7 @@ func (s *scope) late(items []*v1alpha1.DeployItem, after time.Duration) (late, r
 		}
 		left := requested.Add(after).Sub(s.now)
 		switch {
-		case left <= 0, kit.IsAhead(requested.Time, s.now):
+		case left <= 0, protocol.IsAhead(requested.Time, s.now):
 			late = append(late, item)
 		case s.requeue == 0 || left < s.requeue:
 			s.requeue = left
@@ -62,10 +64,10 @@ func (s *scope) late(items []*v1alpha1.DeployItem, after time.Duration) (late, r
 }
 
 // unpicked says that no deployer has picked up the job of an item, and why where the controller has found that out.
-func unpicked(item *v1alpha1.DeployItem) kit.Cause {
-	cause := kit.CauseOf(item)
+func unpicked(item *v1alpha1.DeployItem) protocol.Cause {
+	cause := protocol.CauseOf(item)
 	if cause.Message == "" {
-		cause = kit.Cause{Reason: meta.ProgressingWithRetryReason, Message: fmt.Sprintf(
+		cause = protocol.Cause{Reason: meta.ProgressingWithRetryReason, Message: fmt.Sprintf(
 			"no deployer has picked up its job; run a deployer for type %s and its Target", item.Spec.Type)}
 	}
 	return cause.Below(wayTo(item))

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 func (b *bench) isGone() bool {
@@ -38,7 +38,7 @@ func TestWhatNoDeployerEverPickedUpGoesAtOnce(t *testing.T) {
 	for name, prepare := range map[string]func(b *bench){
 		"in its first job": func(*bench) {},
 		"after the pick-up timeout": func(b *bench) {
-			b.deploy("a", func(item *v1alpha1.DeployItem) { kit.Fail(item, kit.Interrupted(), b.now) })
+			b.deploy("a", func(item *v1alpha1.DeployItem) { protocol.Fail(item, protocol.Interrupted(), b.now) })
 			b.settle()
 			b.requirePhase(v1alpha1.PhaseFailed)
 		},
@@ -61,7 +61,7 @@ func TestDroppedItemThatNoDeployerEverPickedUpGoesAtOnce(t *testing.T) {
 	b := newBench(t, template("a", "t"), template("b", "t"))
 	b.start("1")
 	b.end("a", v1alpha1.PhaseSucceeded)
-	b.deploy("b", func(item *v1alpha1.DeployItem) { kit.Fail(item, kit.Interrupted(), b.now) })
+	b.deploy("b", func(item *v1alpha1.DeployItem) { protocol.Fail(item, protocol.Interrupted(), b.now) })
 	b.settle()
 	b.specify(template("a", "t"))
 
@@ -105,7 +105,7 @@ func TestWhatADeployerPickedUpIsNeverLetGo(t *testing.T) {
 func TestDeployerThatComesWhenAnItemIsLetGoWins(t *testing.T) {
 	b := newBench(t, template("a", "t"))
 	b.start("1")
-	b.deploy("a", func(item *v1alpha1.DeployItem) { kit.Fail(item, kit.Interrupted(), b.now) })
+	b.deploy("a", func(item *v1alpha1.DeployItem) { protocol.Fail(item, protocol.Interrupted(), b.now) })
 	b.settle()
 	require.NoError(t, b.api.Delete(t.Context(), b.execution()))
 	came := false
@@ -182,15 +182,15 @@ func TestJobWithoutADeployerIsNamedOnceItIsLate(t *testing.T) {
 	b.now = b.now.Add(time.Hour)
 	require.NoError(t, b.api.Delete(t.Context(), b.execution()))
 	b.settle()
-	require.Empty(t, kit.CauseOf(b.execution()).Message)
+	require.Empty(t, protocol.CauseOf(b.execution()).Message)
 	require.Positive(t, b.pass().RequeueAfter)
 
 	b.now = b.now.Add(unattended + time.Second)
 	b.settle()
-	assert.Contains(t, kit.CauseOf(b.execution()).Message, "deploy item c (one-c")
+	assert.Contains(t, protocol.CauseOf(b.execution()).Message, "deploy item c (one-c")
 	b.requireSteady()
 
 	b.pickUp("c")
 	b.settle()
-	assert.Empty(t, kit.CauseOf(b.execution()).Message)
+	assert.Empty(t, protocol.CauseOf(b.execution()).Message)
 }

@@ -16,7 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
 
 // Reconciler reconciles Executions.
@@ -30,14 +31,14 @@ type Reconciler struct {
 	// Metrics records durations.
 	Metrics controller.Metrics
 	// Backoff says when to try again after a failure.
-	Backoff *kit.Backoff
+	Backoff *queue.Backoff
 	// Now is the clock.
 	Now func() time.Time
 	// Shard holds the Executions that the process brings on.
-	Shard kit.Shard
+	Shard protocol.Shard
 
-	executions kit.Consistency
-	items      kit.Consistency
+	executions protocol.Consistency
+	items      protocol.Consistency
 	restored   *flowcontrol.Backoff
 }
 
@@ -64,7 +65,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.executions.Forget(req.NamespacedName)
 		r.restored.Reset(req.String())
 		r.Backoff.Forget(req.NamespacedName)
-		kit.ForgetDurations(ctx, r.Metrics, execution, req.NamespacedName)
+		protocol.ForgetDurations(ctx, r.Metrics, execution, req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !r.Shard.Has(execution) || r.executions.Stale(execution) || execution.Annotations[v1alpha1.IgnoreAnnotation] == "true" {
@@ -74,12 +75,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	defer func() { r.Metrics.RecordDuration(ctx, execution, started) }()
 
 	s := &scope{execution: execution, persisted: execution.Status.DeepCopy(), now: started}
-	return r.settle(ctx, s, kit.Run(ctx, s, r.steps(execution)))
+	return r.settle(ctx, s, protocol.Run(ctx, s, r.steps(execution)))
 }
 
-func (r *Reconciler) steps(execution *v1alpha1.Execution) []kit.Step[*scope] {
+func (r *Reconciler) steps(execution *v1alpha1.Execution) []protocol.Step[*scope] {
 	if !execution.DeletionTimestamp.IsZero() {
-		return []kit.Step[*scope]{
+		return []protocol.Step[*scope]{
 			r.readItems,      // items.go      owner               → DeployItems as the cache has them
 			r.moveShard,      // shard.go      label of the shard  → the same on the items
 			r.noteLost,       // lost.go       items without trace → condition RecordLost, as long as the Execution proves that each had a job
@@ -90,7 +91,7 @@ func (r *Reconciler) steps(execution *v1alpha1.Execution) []kit.Step[*scope] {
 			r.release,        // delete.go     all gone            → finalizer off
 		}
 	}
-	return []kit.Step[*scope]{
+	return []protocol.Step[*scope]{
 		r.readItems,     // items.go      owner               → DeployItems as the cache has them
 		r.moveShard,     // shard.go      label of the shard  → the same on the items
 		r.noteLost,      // lost.go       items without trace → condition RecordLost, as long as the Execution proves that each had a job

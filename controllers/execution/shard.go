@@ -6,17 +6,17 @@ package execution
 import (
 	"context"
 
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // moveShard brings the DeployItems into the shard of the Execution, also while no job runs.
 func (r *Reconciler) moveShard(ctx context.Context, s *scope) error {
 	for _, item := range s.all {
-		change := kit.FollowShard(s.execution, item)
+		change := protocol.FollowShard(s.execution, item)
 		if change.Empty() {
 			continue
 		}
-		if err := kit.PatchMetadata(ctx, r.Client, item, change); err != nil {
+		if err := protocol.PatchMetadata(ctx, r.Client, item, change); err != nil {
 			return err
 		}
 		r.items.Wrote(item)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // TestE09ItemsFollowTheShard during a job, items that have to go as well, and out of all shards.
@@ -26,12 +26,12 @@ func TestE09ItemsFollowTheShard(t *testing.T) {
 	for _, shard := range []string{"one", ""} {
 		execution := b.execution()
 		if execution.Labels = nil; shard != "" {
-			execution.Labels = map[string]string{kit.ShardLabel: shard}
+			execution.Labels = map[string]string{protocol.ShardLabel: shard}
 		}
 		require.NoError(t, b.api.Update(t.Context(), execution))
 		b.settle()
 		for _, name := range []string{"a", "old"} {
-			assert.Equal(t, shard, b.item(name).Labels[kit.ShardLabel], name)
+			assert.Equal(t, shard, b.item(name).Labels[protocol.ShardLabel], name)
 		}
 		b.requireSteady()
 	}

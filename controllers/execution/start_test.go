@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // state is what the status of an item says about the job J.
@@ -171,7 +171,7 @@ func TestFailureByTheClockIsShown(t *testing.T) {
 
 	b.deploy("b", tick(v1alpha1.PhaseFailed, ended))
 	b.settle()
-	assert.Equal(t, kit.ReasonContinuousFailed, ready().Reason)
+	assert.Equal(t, protocol.ReasonContinuousFailed, ready().Reason)
 	assert.Contains(t, ready().Message, "since the last job deploy item b")
 	assert.Contains(t, ready().Message, "it is broken")
 	assert.True(t, conditions.IsReconciling(b.execution()))

@@ -31,7 +31,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 const namespace = "ns"
@@ -107,10 +108,10 @@ func (b *bench) restart() {
 		SubResourceUpdate: b.updateStatus,
 	})
 	b.clock = clocktesting.NewFakeClock(b.now)
-	restored := kit.NewRestorations()
+	restored := queue.NewRestorations()
 	restored.Clock = b.clock
 	b.r = &Reconciler{
-		restored: restored, Client: cache, Live: b.api, Recorder: b.events, Backoff: kit.NewBackoff(time.Millisecond, time.Second), Now: func() time.Time { return b.now },
+		restored: restored, Client: cache, Live: b.api, Recorder: b.events, Backoff: queue.NewBackoff(time.Millisecond, time.Second), Now: func() time.Time { return b.now },
 	}
 }
 
@@ -318,7 +319,7 @@ func (b *bench) operate(value string) {
 func (b *bench) item(template string) *v1alpha1.DeployItem {
 	b.t.Helper()
 	item := &v1alpha1.DeployItem{}
-	err := b.api.Get(b.t.Context(), client.ObjectKey{Namespace: namespace, Name: kit.ChildName("one", template)}, item)
+	err := b.api.Get(b.t.Context(), client.ObjectKey{Namespace: namespace, Name: storage.ChildName("one", template)}, item)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

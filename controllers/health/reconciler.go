@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
 
 // Reconciler keeps one LsHealthCheck. It looks at each event of a Deployment, and writes when the outcome changes and once in an interval, so
@@ -38,7 +38,7 @@ type Reconciler struct {
 	// Interval is how long a problem has to last before the outcome is Failed, and the time between two writes without one.
 	Interval time.Duration
 	// Backoff says when to try again what the API server refused.
-	Backoff *kit.Backoff
+	Backoff *queue.Backoff
 	// Now is the clock.
 	Now func() time.Time
 

@@ -17,8 +17,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/packing"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 // findChildren reads the sub-installations from the index; those of a former Installation with the same name are none. It stops while the
@@ -36,7 +36,7 @@ func (r *Reconciler) findChildren(ctx context.Context, s *scope) error {
 			continue
 		}
 		if r.installations.Stale(child) {
-			return kit.ErrStop
+			return protocol.ErrStop
 		}
 		s.children[child.Name] = child
 	}
@@ -61,7 +61,7 @@ func (r *Reconciler) awaitCreatedChildren(s *scope) error {
 		}
 		if wait := r.installations.Unseen(key); wait > 0 {
 			s.wake(wait)
-			return kit.ErrStop
+			return protocol.ErrStop
 		}
 	}
 	return nil
@@ -110,9 +110,9 @@ func (r *Reconciler) createChild(ctx context.Context, s *scope, child *v1alpha1.
 		}
 		return r.meetExisting(ctx, s, existing, child)
 	}
-	if kit.IsRefusedForGood(err) {
+	if protocol.IsRefusedForGood(err) {
 		name := child.Annotations[v1alpha1.SubinstallationNameAnnotation]
-		return kit.Stall(jobs.Operation, "InvalidSubinstallation", "sub-installation %q of the blueprint cannot be created: %w", name, err)
+		return protocol.Stall(jobs.Operation, "InvalidSubinstallation", "sub-installation %q of the blueprint cannot be created: %w", name, err)
 	}
 	if err != nil {
 		return err
@@ -128,11 +128,11 @@ func (r *Reconciler) meetExisting(ctx context.Context, s *scope, existing, wante
 		return awaitFormer("SubinstallationDeleting", "sub-installation", existing)
 	}
 	if !metav1.IsControlledBy(existing, s.inst) {
-		return kit.Stall(jobs.Operation, "InstallationExists",
+		return protocol.Stall(jobs.Operation, "InstallationExists",
 			"Installation %s/%s exists and does not belong to this one; delete or rename it%s", wanted.Namespace, wanted.Name, keepingAdvice)
 	}
 	if !existing.DeletionTimestamp.IsZero() {
-		return kit.Again(jobs.Operation, "SubinstallationDeleting", "sub-installation %s is being deleted before it is created again", wanted.Name)
+		return protocol.Again(jobs.Operation, "SubinstallationDeleting", "sub-installation %s is being deleted before it is created again", wanted.Name)
 	}
 	return r.updateChild(ctx, s, existing, wanted)
 }
@@ -142,7 +142,7 @@ func (r *Reconciler) meetExisting(ctx context.Context, s *scope, existing, wante
 func (r *Reconciler) updateChild(ctx context.Context, s *scope, existing, wanted *v1alpha1.Installation) error {
 	if s.hasJob(existing) {
 		s.children[existing.Name] = existing
-		same, err := kit.SameJSON(existing.Spec, wanted.Spec)
+		same, err := storage.SameJSON(existing.Spec, wanted.Spec)
 		if err == nil && !same {
 			s.noteChange()
 		}
@@ -156,11 +156,11 @@ func (r *Reconciler) updateChild(ctx context.Context, s *scope, existing, wanted
 	for key, value := range wanted.Annotations {
 		metav1.SetMetaDataAnnotation(&existing.ObjectMeta, key, value)
 	}
-	kit.SetInherited(wanted, existing)
+	protocol.SetInherited(wanted, existing)
 	if jobs.IsInterruptedIdle(existing) {
 		delete(existing.Annotations, v1alpha1.OperationAnnotation)
 	}
-	sameSpec, err := kit.SameJSON(before.Spec, existing.Spec)
+	sameSpec, err := storage.SameJSON(before.Spec, existing.Spec)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (r *Reconciler) updateChild(ctx context.Context, s *scope, existing, wanted
 	if byStatus {
 		existing.Annotations[v1alpha1.JobAnnotation] = job
 	}
-	if same, err := kit.SameJSON(before, existing); err != nil {
+	if same, err := storage.SameJSON(before, existing); err != nil {
 		return err
 	} else if !same {
 		if err := r.Update(ctx, existing); err != nil {
@@ -187,7 +187,7 @@ func (r *Reconciler) updateChild(ctx context.Context, s *scope, existing, wanted
 func describeChild(s *scope, template *model.InstallationTemplate, name string) (*v1alpha1.Installation, error) {
 	blueprint, descriptor, err := s.ChildBlueprint(s.inst, template)
 	if err != nil {
-		return nil, kit.Stall(jobs.RenderOperation, "InvalidBlueprintRef", "sub-installation %q: %w", template.Name, err)
+		return nil, protocol.Stall(jobs.RenderOperation, "InvalidBlueprintRef", "sub-installation %q: %w", template.Name, err)
 	}
 	child := &v1alpha1.Installation{
 		ObjectMeta: metav1.ObjectMeta{
@@ -206,9 +206,9 @@ func describeChild(s *scope, template *model.InstallationTemplate, name string) 
 			Exports: template.Exports, ExportDataMappings: template.ExportDataMappings, Optimization: template.Optimization,
 		},
 	}
-	kit.SetInherited(s.inst, child)
-	if shard, ok := s.inst.Labels[kit.ShardLabel]; ok {
-		child.Labels[kit.ShardLabel] = shard
+	protocol.SetInherited(s.inst, child)
+	if shard, ok := s.inst.Labels[protocol.ShardLabel]; ok {
+		child.Labels[protocol.ShardLabel] = shard
 	}
 	return child, nil
 }
@@ -222,7 +222,7 @@ func (r *Reconciler) findExecution(ctx context.Context, s *scope) error {
 	if apierrors.IsNotFound(err) {
 		if wait := r.executions.Unseen(key); wait > 0 {
 			s.wake(wait)
-			return kit.ErrStop
+			return protocol.ErrStop
 		}
 		return nil
 	}
@@ -234,7 +234,7 @@ func (r *Reconciler) findExecution(ctx context.Context, s *scope) error {
 		return nil
 	}
 	if r.executions.Stale(execution) {
-		return kit.ErrStop
+		return protocol.ErrStop
 	}
 	s.execution = execution
 	return nil
@@ -246,7 +246,7 @@ func (r *Reconciler) applyExecution(ctx context.Context, s *scope) error {
 	if s.execution == nil && len(s.deployItems) == 0 {
 		return nil
 	}
-	spec, err := packing.Pack(s.inst.ContextName(), s.deployItems)
+	spec, err := storage.Pack(s.inst.ContextName(), s.deployItems)
 	if err != nil {
 		return err
 	}
@@ -270,7 +270,7 @@ func (r *Reconciler) createExecution(ctx context.Context, s *scope, spec v1alpha
 		return awaitFormer("ExecutionDeleting", "Execution", s.foreign)
 	}
 	if s.foreign != nil {
-		return kit.Stall(jobs.Operation, reasonExecutionExists, "Execution %s/%s exists and does not belong to this installation; delete or rename it%s",
+		return protocol.Stall(jobs.Operation, reasonExecutionExists, "Execution %s/%s exists and does not belong to this installation; delete or rename it%s",
 			s.inst.Namespace, s.inst.Name, keepingAdvice)
 	}
 	execution := &v1alpha1.Execution{
@@ -283,9 +283,9 @@ func (r *Reconciler) createExecution(ctx context.Context, s *scope, spec v1alpha
 		},
 		Spec: spec,
 	}
-	kit.SetInherited(s.inst, execution)
-	if shard, ok := s.inst.Labels[kit.ShardLabel]; ok {
-		execution.Labels = map[string]string{kit.ShardLabel: shard}
+	protocol.SetInherited(s.inst, execution)
+	if shard, ok := s.inst.Labels[protocol.ShardLabel]; ok {
+		execution.Labels = map[string]string{protocol.ShardLabel: shard}
 	}
 	if err := r.Create(ctx, execution); err != nil {
 		return err
@@ -330,7 +330,7 @@ func (r *Reconciler) updateExecution(ctx context.Context, s *scope, spec v1alpha
 
 func (r *Reconciler) respecifyExecution(ctx context.Context, s *scope, spec v1alpha1.ExecutionSpec) error {
 	s.execution.Spec = spec
-	kit.SetInherited(s.inst, s.execution)
+	protocol.SetInherited(s.inst, s.execution)
 	if jobs.IsInterruptedIdle(s.execution) {
 		delete(s.execution.Annotations, v1alpha1.OperationAnnotation)
 	}
@@ -344,7 +344,7 @@ func (r *Reconciler) respecifyExecution(ctx context.Context, s *scope, spec v1al
 
 // annotateExecution passes annotations on. The deletion that is at work is left alone: its end is waited for.
 func (r *Reconciler) annotateExecution(ctx context.Context, s *scope) error {
-	change := kit.MetadataChange{Annotations: kit.Inherit(s.inst)}
+	change := protocol.MetadataChange{Annotations: protocol.Inherit(s.inst)}
 	if !s.execution.DeletionTimestamp.IsZero() && !jobs.DeleteFailed(s.execution) {
 		change.Annotations[v1alpha1.JobAnnotation] = &s.inst.Status.JobID
 	}
@@ -357,17 +357,17 @@ func (r *Reconciler) annotateExecution(ctx context.Context, s *scope) error {
 // sameItems reports whether two specs of an Execution say the same; deploy items may be compressed in one and readable in the other, as
 // Gardener Landscaper compresses all. What cannot be read is not the same.
 func sameItems(has, wanted v1alpha1.ExecutionSpec) (bool, error) {
-	present, err := packing.Unpack(&has)
+	present, err := storage.Unpack(&has)
 	if err != nil {
 		return false, nil
 	}
-	items, err := packing.Unpack(&wanted)
+	items, err := storage.Unpack(&wanted)
 	if err != nil {
 		return false, err
 	}
 	has.DeployItems, has.DeployItemsCompressed = present, nil
 	wanted.DeployItems, wanted.DeployItemsCompressed = items, nil
-	return kit.SameJSON(has, wanted)
+	return storage.SameJSON(has, wanted)
 }
 
 // pairs connects templates with sub-installations. The annotation of a sub-installation says which template it was made from, whatever its
@@ -382,7 +382,7 @@ func (s *scope) pairs(templates []model.InstallationTemplate) ([]v1alpha1.SubNam
 	}
 	pairs, own := make([]v1alpha1.SubNamePair, 0, len(templates)), map[string]bool{}
 	for i := range templates {
-		name := kit.ShortChildName(s.inst.Name, templates[i].Name, validation.MaxInstallationNameLength)
+		name := storage.ShortChildName(s.inst.Name, templates[i].Name, validation.MaxInstallationNameLength)
 		own[name] = true
 		if child := made[templates[i].Name]; child != nil {
 			name = child.Name
@@ -391,7 +391,7 @@ func (s *scope) pairs(templates []model.InstallationTemplate) ([]v1alpha1.SubNam
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.children)) {
 		if s.children[name].Annotations[v1alpha1.SubinstallationNameAnnotation] == "" && !own[name] {
-			return nil, kit.Stall(jobs.Operation, "DanglingInstallation", "Installation %s/%s belongs to this one but has no annotation %s; delete it, "+
+			return nil, protocol.Stall(jobs.Operation, "DanglingInstallation", "Installation %s/%s belongs to this one but has no annotation %s; delete it, "+
 				"or annotate it with the name of a sub-installation of the blueprint", s.inst.Namespace, name, v1alpha1.SubinstallationNameAnnotation)
 		}
 	}
@@ -422,15 +422,15 @@ func (s *scope) isOfFormer(object client.Object) bool {
 
 // awaitFormer waits for the end of a child of a former Installation. One whose deletion has failed waits for a person, so the message says why it
 // failed and how to try again.
-func awaitFormer(reason, kind string, child kit.JobObject) error {
+func awaitFormer(reason, kind string, child protocol.JobObject) error {
 	job := child.Job()
 	if job.Phase != v1alpha1.PhaseDeleteFailed || !job.IsIdle() {
-		return kit.Wait(jobs.Operation, reason, "waiting for %s %s of a former Installation with the same name to be deleted", kind, child.GetName())
+		return protocol.Wait(jobs.Operation, reason, "waiting for %s %s of a former Installation with the same name to be deleted", kind, child.GetName())
 	}
 	cause := "its status does not say why"
 	if job.LastError != nil {
 		cause = job.LastError.Message
 	}
-	return kit.Wait(jobs.Operation, reason, "%s %s of a former Installation with the same name could not be deleted: %s; remove the cause and annotate "+
+	return protocol.Wait(jobs.Operation, reason, "%s %s of a former Installation with the same name could not be deleted: %s; remove the cause and annotate "+
 		"it %s=%s", kind, child.GetName(), cause, v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
 }

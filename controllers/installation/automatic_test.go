@@ -14,7 +14,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
@@ -91,7 +91,7 @@ func TestRetriesOfTheClockAreCountedAndAnnounced(t *testing.T) {
 			assert.Equal(t, "automatic retry after a failure", s.clockReason())
 		}
 		s.start("job", "test")
-		s.fail(&kit.Failure{Kind: kit.Stalled, Operation: jobs.Operation, Reason: "DeployItemFailed", Err: assert.AnError})
+		s.fail(&protocol.Failure{Kind: protocol.Stalled, Operation: jobs.Operation, Reason: "DeployItemFailed", Err: assert.AnError})
 		if try > 0 {
 			assert.Equal(t, try, inst.Status.AutomaticReconcileStatus.NumberOfReconciles)
 		}

@@ -21,11 +21,11 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // all returns the sub-installations by name, and then the Execution, as far as they are there.
-func (s *scope) all() (all []kit.JobObject) {
+func (s *scope) all() (all []protocol.JobObject) {
 	for _, name := range slices.Sorted(maps.Keys(s.children)) {
 		all = append(all, s.children[name])
 	}
@@ -35,12 +35,14 @@ func (s *scope) all() (all []kit.JobObject) {
 	return all
 }
 
-func (s *scope) some(is func(child kit.JobObject) bool) bool { return slices.ContainsFunc(s.all(), is) }
+func (s *scope) some(is func(child protocol.JobObject) bool) bool {
+	return slices.ContainsFunc(s.all(), is)
+}
 
 // childrenRun reports whether the Execution or a sub-installation is at work. The deletion of a sub-installation is none: it ends with that of
 // this one, which deletes who holds it up.
 func (s *scope) childrenRun() bool {
-	return s.some(func(child kit.JobObject) bool {
+	return s.some(func(child protocol.JobObject) bool {
 		_, isExecution := child.(*v1alpha1.Execution)
 		return !child.Job().IsIdle() && (isExecution || !child.Job().Phase.IsDeletion())
 	})
@@ -48,30 +50,30 @@ func (s *scope) childrenRun() bool {
 
 // someFailed reports whether the last job of a child has failed and no other runs.
 func (s *scope) someFailed() bool {
-	return s.some(func(child kit.JobObject) bool { return child.Job().IsIdle() && child.Job().Phase.IsFailed() })
+	return s.some(func(child protocol.JobObject) bool { return child.Job().IsIdle() && child.Job().Phase.IsFailed() })
 }
 
 // childrenInDeletion reports whether the deletion has reached the children, from where there is no way back. What the garbage collector has deleted
 // still waits for leave.
 func (s *scope) childrenInDeletion() bool {
-	return s.some(func(child kit.JobObject) bool {
-		return !child.GetDeletionTimestamp().IsZero() && !kit.IsHeldBack(child, s.inst)
+	return s.some(func(child protocol.JobObject) bool {
+		return !child.GetDeletionTimestamp().IsZero() && !protocol.IsHeldBack(child, s.inst)
 	})
 }
 
 // hasJob reports whether a child has been given the running job. It may be at work or done with it, so one job never writes it twice.
-func (s *scope) hasJob(child kit.JobObject) bool { return jobs.Given(child, s.inst.Status.JobID) }
+func (s *scope) hasJob(child protocol.JobObject) bool { return jobs.Given(child, s.inst.Status.JobID) }
 
 // someChildHasJob reports whether a sub-installation has been given the running job.
 func (s *scope) someChildHasJob() bool {
-	return s.some(func(child kit.JobObject) bool {
+	return s.some(func(child protocol.JobObject) bool {
 		_, isExecution := child.(*v1alpha1.Execution)
 		return !isExecution && s.hasJob(child)
 	})
 }
 
 // written knows what was written to objects of a kind.
-func (r *Reconciler) written(object client.Object) *kit.Consistency {
+func (r *Reconciler) written(object client.Object) *protocol.Consistency {
 	switch object.(type) {
 	case *v1alpha1.Target:
 		return &r.targets
@@ -84,9 +86,9 @@ func (r *Reconciler) written(object client.Object) *kit.Consistency {
 }
 
 // patch changes metadata, and remembers the write if there is one.
-func (r *Reconciler) patch(ctx context.Context, object client.Object, change kit.MetadataChange) error {
+func (r *Reconciler) patch(ctx context.Context, object client.Object, change protocol.MetadataChange) error {
 	before := object.GetResourceVersion()
-	err := kit.PatchMetadata(ctx, r.Client, object, change)
+	err := protocol.PatchMetadata(ctx, r.Client, object, change)
 	if err == nil && object.GetResourceVersion() != before {
 		r.written(object).Wrote(object)
 	}
@@ -97,7 +99,7 @@ func (r *Reconciler) patch(ctx context.Context, object client.Object, change kit
 // shard that they were in may not be there any more.
 func (r *Reconciler) moveShard(ctx context.Context, s *scope) error {
 	for _, child := range s.all() {
-		if err := r.patch(ctx, child, kit.FollowShard(s.inst, child)); err != nil {
+		if err := r.patch(ctx, child, protocol.FollowShard(s.inst, child)); err != nil {
 			return err
 		}
 	}
@@ -116,11 +118,11 @@ func (r *Reconciler) findPrepared(ctx context.Context, s *scope) error {
 	if !inst.IsRoot() || inst.Spec.Suspend || inst.Generation == inst.Status.ObservedGeneration || !s.some(s.hasJob) {
 		return nil
 	}
-	isAtWork := func(child kit.JobObject) bool {
+	isAtWork := func(child protocol.JobObject) bool {
 		return s.hasJob(child) && child.GetDeletionTimestamp().IsZero() && child.Job().JobIDFinished != inst.Status.JobID
 	}
 	if !s.some(isAtWork) {
-		return &kit.Failure{Kind: kit.Stalled, Operation: jobs.Operation, Reason: jobs.ReasonAnotherJob, Err: errors.New(jobs.ChangedMessage)}
+		return &protocol.Failure{Kind: protocol.Stalled, Operation: jobs.Operation, Reason: jobs.ReasonAnotherJob, Err: errors.New(jobs.ChangedMessage)}
 	}
 	if err := r.interruptChildren(ctx, s, jobs.IsStuck); err != nil {
 		return err
@@ -129,13 +131,13 @@ func (r *Reconciler) findPrepared(ctx context.Context, s *scope) error {
 }
 
 // interruptChildren passes the operation on to the children that have to end their job.
-func (r *Reconciler) interruptChildren(ctx context.Context, s *scope, has func(child kit.JobObject) bool) error {
+func (r *Reconciler) interruptChildren(ctx context.Context, s *scope, has func(child protocol.JobObject) bool) error {
 	value := v1alpha1.OperationInterrupt
 	for _, child := range s.all() {
 		if !has(child) {
 			continue
 		}
-		if err := r.patch(ctx, child, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: &value}}); err != nil {
+		if err := r.patch(ctx, child, protocol.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: &value}}); err != nil {
 			return err
 		}
 	}
@@ -144,19 +146,19 @@ func (r *Reconciler) interruptChildren(ctx context.Context, s *scope, has func(c
 
 // awaitInterrupted waits while a child has not ended the job that it is to end by an interruption. A parent that is interrupted before all children
 // have its job ends without them, and the interruption would end the next job in place of that one.
-func awaitInterrupted(child kit.JobObject, kind string) error {
+func awaitInterrupted(child protocol.JobObject, kind string) error {
 	if child.Job().IsIdle() || child.GetAnnotations()[v1alpha1.OperationAnnotation] != v1alpha1.OperationInterrupt {
 		return nil
 	}
-	return kit.Wait(jobs.Operation, "ChildInterrupted", "waiting for %s %s to end its interrupted job", kind, child.GetName())
+	return protocol.Wait(jobs.Operation, "ChildInterrupted", "waiting for %s %s to end its interrupted job", kind, child.GetName())
 }
 
 // handOver gives a child that keeps its spec the running job by its status: an annotation would change no generation, so that until the child
 // takes the job up it would look as if it had ended it.
-func (r *Reconciler) handOver(ctx context.Context, s *scope, child kit.JobObject) error {
-	kit.KeepValidConditions(child)
+func (r *Reconciler) handOver(ctx context.Context, s *scope, child protocol.JobObject) error {
+	protocol.KeepValidConditions(child)
 	child.Job().JobID = s.inst.Status.JobID
-	kit.Progress(child, meta.ProgressingReason, "a job of the parent begins")
+	protocol.Progress(child, meta.ProgressingReason, "a job of the parent begins")
 	if err := r.Status().Update(ctx, child); err != nil {
 		return err
 	}
@@ -247,8 +249,8 @@ func (r *Reconciler) observeChildren(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	return &kit.Failure{
-		Kind: kit.Stalled, Operation: "buildErrorIfFailedChild", Reason: jobs.ReasonChildrenFailed,
+	return &protocol.Failure{
+		Kind: protocol.Stalled, Operation: "buildErrorIfFailedChild", Reason: jobs.ReasonChildrenFailed,
 		Err:   fmt.Errorf("children failed: %s", strings.Join(failed, "; ")),
 		Heals: heals && jobs.JudgeExecution(s.execution, s.inst.Status.JobID) == nil,
 	}
@@ -257,7 +259,7 @@ func (r *Reconciler) observeChildren(ctx context.Context, s *scope) error {
 // observeExecution waits until the Execution has ended the job, and passes on why it failed.
 func (r *Reconciler) observeExecution(_ context.Context, s *scope) error {
 	err := jobs.JudgeExecution(s.execution, s.inst.Status.JobID)
-	if errors.Is(err, kit.ErrStop) {
+	if errors.Is(err, protocol.ErrStop) {
 		return s.await()
 	}
 	return err
@@ -266,15 +268,15 @@ func (r *Reconciler) observeExecution(_ context.Context, s *scope) error {
 // showDrift shows which deploy items, and which sub-installations, are not as they were deployed, also while no job runs.
 func (r *Reconciler) showDrift(_ context.Context, s *scope) error {
 	var drifted []string
-	if s.execution != nil && kit.DriftOf(s.execution) != "" {
-		drifted = append(drifted, kit.DriftOf(s.execution))
+	if s.execution != nil && protocol.DriftOf(s.execution) != "" {
+		drifted = append(drifted, protocol.DriftOf(s.execution))
 	}
 	for name, child := range s.children {
 		if conditions.IsTrue(child, v1alpha1.DriftedCondition) {
 			drifted = append(drifted, "sub-installation "+name)
 		}
 	}
-	kit.ShowDrift(s.inst, drifted)
+	protocol.ShowDrift(s.inst, drifted)
 	return nil
 }
 
@@ -291,11 +293,11 @@ func (s *scope) await() error {
 	if !s.inst.DeletionTimestamp.IsZero() {
 		otherwise = deletingMessage
 		if first := jobs.EndsFirst(job, s.execution, s.children); cause.Message == "" && first != "" {
-			cause = kit.Cause{Reason: meta.ProgressingWithRetryReason, Message: first}
+			cause = protocol.Cause{Reason: meta.ProgressingWithRetryReason, Message: first}
 		}
 	}
-	kit.ShowCause(s.inst, cause, otherwise)
-	return kit.ErrStop
+	protocol.ShowCause(s.inst, cause, otherwise)
+	return protocol.ErrStop
 }
 
 // healsBelow reports whether an event of the cluster starts an Installation again whose sub-installations have failed.

@@ -25,8 +25,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/packing"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
@@ -97,7 +97,7 @@ func TestAJobOfTwoSpecsIsOutdated(t *testing.T) {
 			f.inst.Status.JobIDFinished = "former"
 			f.children["a"] = fixture.WithJobs("job", "job")
 			tc.change(f)
-			var failure *kit.Failure
+			var failure *protocol.Failure
 			assert.Equal(t, tc.outdated, errors.As((&Reconciler{}).findPrepared(t.Context(), f), &failure) && failure.Reason == jobs.ReasonAnotherJob)
 		})
 	}
@@ -123,7 +123,7 @@ func TestAChildThatHasTheJobKeepsItsSpec(t *testing.T) {
 func TestAnExecutionThatHasTheJobKeepsItsSpec(t *testing.T) {
 	f := ending()
 	f.execution = &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{Generation: 1, Annotations: map[string]string{v1alpha1.JobAnnotation: "job"}}}
-	spec, err := packing.Pack("default", []v1alpha1.DeployItemTemplate{{Name: "item"}})
+	spec, err := storage.Pack("default", []v1alpha1.DeployItemTemplate{{Name: "item"}})
 	require.NoError(t, err)
 	require.NoError(t, (&Reconciler{}).updateExecution(t.Context(), f, spec))
 	assert.Empty(t, f.execution.Spec)
@@ -180,7 +180,7 @@ func TestAParentSaysThatADeletedChildHasAJobOfItsOwn(t *testing.T) {
 		f, child := scopeOf(fixture.Working("root", "1", "job")), fixture.Node("a", "root")
 		child.DeletionTimestamp, child.Status.Phase = &metav1.Time{Time: time.Unix(1, 0)}, v1alpha1.PhaseDeleting
 		child.Status.JobID, child.Status.JobIDFinished = "own", "former"
-		kit.Progress(child, meta.ProgressingWithRetryReason, "the target does not answer")
+		protocol.Progress(child, meta.ProgressingWithRetryReason, "the target does not answer")
 		f.children["a"] = child
 		return f
 	}
@@ -190,19 +190,19 @@ func TestAParentSaysThatADeletedChildHasAJobOfItsOwn(t *testing.T) {
 		stored.Finalizers = []string{v1alpha1.Finalizer}
 		k := with(t, stored)
 		require.NoError(t, k.Get(t.Context(), client.ObjectKeyFromObject(stored), f.children["a"]))
-		failure := kit.AsFailure(jobs.Operation, k.deleteOrphans(t.Context(), f, []*v1alpha1.Installation{f.children["a"]}))
-		assert.Equal(t, kit.Waiting, failure.Kind)
+		failure := protocol.AsFailure(jobs.Operation, k.deleteOrphans(t.Context(), f, []*v1alpha1.Installation{f.children["a"]}))
+		assert.Equal(t, protocol.Waiting, failure.Kind)
 		assert.Equal(t, "waiting for sub-installation a to be deleted: "+want, failure.Err.Error())
 	})
 	t.Run("by a deletion", func(t *testing.T) {
 		f := family()
 		f.inst.DeletionTimestamp = &metav1.Time{Time: time.Unix(2, 0)}
-		require.ErrorIs(t, (&Reconciler{}).awaitDeletedChildren(t.Context(), f), kit.ErrStop)
+		require.ErrorIs(t, (&Reconciler{}).awaitDeletedChildren(t.Context(), f), protocol.ErrStop)
 		assert.Equal(t, want, conditions.GetMessage(f.inst, meta.ReadyCondition))
 
 		f.children["a"].Status.JobID = "job"
 		conditions.Delete(f.children["a"], meta.ReconcilingCondition)
-		require.ErrorIs(t, (&Reconciler{}).awaitDeletedChildren(t.Context(), f), kit.ErrStop)
+		require.ErrorIs(t, (&Reconciler{}).awaitDeletedChildren(t.Context(), f), protocol.ErrStop)
 		assert.Equal(t, deletingMessage, conditions.GetMessage(f.inst, meta.ReadyCondition))
 	})
 }
@@ -231,8 +231,8 @@ func TestANewExecutionWaitsForThatOfAFormerInstallation(t *testing.T) {
 			f, k := scopeOf(inst), with(t, execution)
 			require.NoError(t, k.findExecution(t.Context(), f))
 			f.Inputs, f.content = inputs.Inputs{Blueprint: &inputs.Blueprint{Document: &model.Blueprint{}}}, &content{deployItems: items}
-			failure := kit.AsFailure(jobs.Operation, k.applyExecution(t.Context(), f))
-			assert.Equal(t, kit.Waiting, failure.Kind)
+			failure := protocol.AsFailure(jobs.Operation, k.applyExecution(t.Context(), f))
+			assert.Equal(t, protocol.Waiting, failure.Kind)
 			assert.Equal(t, tc.message, failure.Err.Error())
 		})
 	}
@@ -313,12 +313,12 @@ func TestNothingIsDecidedOnChildrenThatTheCacheShowsTooOld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			k := with(t, tc.cached...)
 			tc.wrote(k)
-			err := kit.Through(t.Context(), scopeOf(root), []kit.Step[*scope]{k.findExecution, k.findChildren})
+			err := protocol.Through(t.Context(), scopeOf(root), []protocol.Step[*scope]{k.findExecution, k.findChildren})
 			if !tc.stops {
 				require.NoError(t, err)
 				return
 			}
-			assert.ErrorIs(t, err, kit.ErrStop)
+			assert.ErrorIs(t, err, protocol.ErrStop)
 		})
 	}
 }
@@ -342,7 +342,7 @@ func deleting(child *v1alpha1.Installation) {
 func older(child *v1alpha1.Installation) { child.CreationTimestamp = metav1.Unix(500, 0) }
 
 func TestE18SubinstallationsAreFoundByTheirAnnotation(t *testing.T) {
-	deterministic := kit.ShortChildName("root", "a", validation.MaxInstallationNameLength)
+	deterministic := storage.ShortChildName("root", "a", validation.MaxInstallationNameLength)
 	for name, tc := range map[string]struct {
 		children []*v1alpha1.Installation
 		listed   string
@@ -390,17 +390,17 @@ func TestE13ANameThatIsTaken(t *testing.T) {
 	inst, former := fixture.Working("root", "new", "job"), fixture.Working("root", "former", "job")
 	for name, tc := range map[string]struct {
 		exists *v1alpha1.Installation
-		kind   kit.FailureKind
+		kind   protocol.FailureKind
 		reason string
 	}{
-		"by one of a former Installation": {fixture.Below(former, claim("a", "a")), kit.Waiting, "SubinstallationDeleting"},
-		"by one of a person":              {claim("a", "a"), kit.Stalled, "InstallationExists"},
-		"by one of another parent":        {fixture.Below(fixture.Working("other", "2", ""), claim("a", "a")), kit.Stalled, "InstallationExists"},
-		"by an own one in deletion":       {fixture.Below(inst, claim("a", "a", deleting)), kit.Retry, "SubinstallationDeleting"},
+		"by one of a former Installation": {fixture.Below(former, claim("a", "a")), protocol.Waiting, "SubinstallationDeleting"},
+		"by one of a person":              {claim("a", "a"), protocol.Stalled, "InstallationExists"},
+		"by one of another parent":        {fixture.Below(fixture.Working("other", "2", ""), claim("a", "a")), protocol.Stalled, "InstallationExists"},
+		"by an own one in deletion":       {fixture.Below(inst, claim("a", "a", deleting)), protocol.Retry, "SubinstallationDeleting"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := with(t).meetExisting(t.Context(), scopeOf(inst), tc.exists, claim("a", "a"))
-			failure := kit.AsFailure(jobs.Operation, err)
+			failure := protocol.AsFailure(jobs.Operation, err)
 			assert.Equal(t, tc.kind, failure.Kind)
 			assert.Equal(t, tc.reason, failure.Reason)
 		})

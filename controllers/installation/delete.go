@@ -18,7 +18,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // reasonAwaitsJob says that a deletion waits for the end of the job that runs.
@@ -27,8 +27,8 @@ const reasonAwaitsJob = "DeletionAwaitsJob"
 // decideDeletion starts the deletion job. It needs nothing but what the cluster recorded: neither blueprint nor imports.
 func (r *Reconciler) decideDeletion(ctx context.Context, s *scope) error {
 	inst := s.inst
-	if !slices.Contains(inst.Finalizers, v1alpha1.Finalizer) || kit.IsOrphaning(inst) {
-		return kit.ErrStop
+	if !slices.Contains(inst.Finalizers, v1alpha1.Finalizer) || protocol.IsOrphaning(inst) {
+		return protocol.ErrStop
 	}
 	if !inst.Status.IsIdle() {
 		return r.continueDeletion(ctx, s)
@@ -38,7 +38,7 @@ func (r *Reconciler) decideDeletion(ctx context.Context, s *scope) error {
 			return err
 		}
 		if again, err := r.retriesDeletion(ctx, s); err != nil || !again {
-			return cmp.Or(err, kit.ErrStop)
+			return cmp.Or(err, protocol.ErrStop)
 		}
 	}
 	return r.beginDeletion(ctx, s)
@@ -75,22 +75,22 @@ func (r *Reconciler) continueDeletion(ctx context.Context, s *scope) error {
 	}
 	if jobs.Prepared(s.inst, s.execution, s.children) && s.childrenRun() {
 		r.showRunningJob(s)
-		return cmp.Or(r.interruptChildren(ctx, s, jobs.IsStuck), kit.ErrStop)
+		return cmp.Or(r.interruptChildren(ctx, s, jobs.IsStuck), protocol.ErrStop)
 	}
 	return r.beginDeletion(ctx, s)
 }
 
 // showRunningJob shows which job a deletion waits for, with one event when it begins to wait.
 func (r *Reconciler) showRunningJob(s *scope) {
-	cause := kit.Cause{Reason: reasonAwaitsJob, Message: fmt.Sprintf("deletion waits for the running job %s; annotate %s=%s to end it",
+	cause := protocol.Cause{Reason: reasonAwaitsJob, Message: fmt.Sprintf("deletion waits for the running job %s; annotate %s=%s to end it",
 		s.inst.Status.JobID, v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)}
 	if below := jobs.CauseBelow(s.inst.Status.JobID, s.execution, s.children); below.Message != "" {
 		cause.Message += ": " + below.Message
 	}
-	if kit.CauseOf(s.inst).Reason != cause.Reason {
-		r.Recorder.Event(s.inst, corev1.EventTypeNormal, cause.Reason, kit.Message(cause.Message))
+	if protocol.CauseOf(s.inst).Reason != cause.Reason {
+		r.Recorder.Event(s.inst, corev1.EventTypeNormal, cause.Reason, protocol.Message(cause.Message))
 	}
-	kit.ShowCause(s.inst, cause, "")
+	protocol.ShowCause(s.inst, cause, "")
 }
 
 func (r *Reconciler) beginDeletion(ctx context.Context, s *scope) error {
@@ -101,13 +101,13 @@ func (r *Reconciler) beginDeletion(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	if kit.IsHeldBack(s.inst, parent) {
+	if protocol.IsHeldBack(s.inst, parent) {
 		// The parent waits for the job that this one still has, to begin its own deletion. It is not the deletion that failed.
 		if !s.inst.Status.IsIdle() {
-			s.fail(kit.Interrupted())
-			kit.SetPhase(s.inst.Job(), v1alpha1.PhaseFailed, s.now)
+			s.fail(protocol.Interrupted())
+			protocol.SetPhase(s.inst.Job(), v1alpha1.PhaseFailed, s.now)
 		}
-		return kit.ErrStop
+		return protocol.ErrStop
 	}
 	if err := r.forgetInterruption(ctx, s); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (r *Reconciler) beginDeletion(ctx context.Context, s *scope) error {
 	job := jobs.DeletionJob(s.inst, parent)
 	r.forget(client.ObjectKeyFromObject(s.inst))
 	s.start(job, "deletion")
-	kit.Progress(s.inst, kit.ReasonDeleting, "the installation is being deleted")
+	protocol.Progress(s.inst, protocol.ReasonDeleting, "the installation is being deleted")
 	if err := r.writeStatus(ctx, s); err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (r *Reconciler) beginDeletion(ctx context.Context, s *scope) error {
 
 // release lets the Installation go once nothing of it is left.
 func (r *Reconciler) release(ctx context.Context, s *scope) error {
-	if err := r.patchMetadata(ctx, s, kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer}); err != nil {
+	if err := r.patchMetadata(ctx, s, protocol.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer}); err != nil {
 		return err
 	}
 	if !forceRequested(s.inst) {
@@ -140,8 +140,8 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 // starts the next. An orphan does not wait for consumers of its exports: the blueprint says that it is not wanted.
 func (r *Reconciler) deleteChild(ctx context.Context, s *scope, child *v1alpha1.Installation, orphan bool) error {
 	job, yes := s.inst.Status.JobID, "true"
-	change := kit.MetadataChange{Annotations: map[string]*string{}}
-	if jobs.DeleteFailed(child) && child.Status.JobIDFinished != job || kit.IsHeldBack(child, s.inst) {
+	change := protocol.MetadataChange{Annotations: map[string]*string{}}
+	if jobs.DeleteFailed(child) && child.Status.JobIDFinished != job || protocol.IsHeldBack(child, s.inst) {
 		change.Annotations[v1alpha1.JobAnnotation] = &job
 	}
 	if orphan {
@@ -153,7 +153,7 @@ func (r *Reconciler) deleteChild(ctx context.Context, s *scope, child *v1alpha1.
 	if err := r.patch(ctx, child, change); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	return kit.DeleteLive(ctx, r.Live, r.Client, child, &r.installations)
+	return protocol.DeleteLive(ctx, r.Live, r.Client, child, &r.installations)
 }
 
 // deleteChildren deletes all sub-installations; each waits for those that import from it.
@@ -186,8 +186,8 @@ func (r *Reconciler) awaitDeletedChildren(_ context.Context, s *scope) error {
 	if len(failed) == 0 {
 		return nil
 	}
-	return &kit.Failure{
-		Kind: kit.Stalled, Operation: "DeleteChildren", Reason: reasonNotDeleted,
+	return &protocol.Failure{
+		Kind: protocol.Stalled, Operation: "DeleteChildren", Reason: reasonNotDeleted,
 		Err: fmt.Errorf("not all sub objects were deleted: %s", strings.Join(failed, "; ")),
 	}
 }
@@ -198,7 +198,7 @@ func (r *Reconciler) forgetInterruption(ctx context.Context, s *scope) error {
 	if s.execution == nil || !jobs.IsInterruptedIdle(s.execution) {
 		return nil
 	}
-	return client.IgnoreNotFound(r.patch(ctx, s.execution, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}}))
+	return client.IgnoreNotFound(r.patch(ctx, s.execution, protocol.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}}))
 }
 
 // deleteExecution deletes the Execution. It tells it to leave what was deployed in place, when the Installation says so, and that it may go, where the
@@ -207,17 +207,17 @@ func (r *Reconciler) deleteExecution(ctx context.Context, s *scope) error {
 	if s.execution == nil {
 		return nil
 	}
-	value, change := "true", kit.MetadataChange{Annotations: map[string]*string{}}
+	value, change := "true", protocol.MetadataChange{Annotations: map[string]*string{}}
 	if jobs.KeepsDeployed(s.inst) {
 		change.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] = &value
 	}
-	if kit.IsHeldBack(s.execution, s.inst) {
+	if protocol.IsHeldBack(s.execution, s.inst) {
 		change.Annotations[v1alpha1.JobAnnotation] = &s.inst.Status.JobID
 	}
 	if err := r.patch(ctx, s.execution, change); err != nil {
 		return err
 	}
-	return kit.DeleteLive(ctx, r.Live, r.Client, s.execution, &r.executions)
+	return protocol.DeleteLive(ctx, r.Live, r.Client, s.execution, &r.executions)
 }
 
 // orphans returns the sub-installations without template that are deleted before the others are applied. Those that export Targets are left
@@ -243,7 +243,7 @@ func (s *scope) withoutTemplate(active []v1alpha1.SubNamePair) []*v1alpha1.Insta
 func (r *Reconciler) deleteOrphans(ctx context.Context, s *scope, orphans []*v1alpha1.Installation) error {
 	for _, orphan := range orphans {
 		if jobs.DeleteFailed(orphan) && orphan.Status.JobIDFinished == s.inst.Status.JobID {
-			return kit.Stall(jobs.Operation, "AllOrphanedSubinstallationsFailed", "sub-installation %s cannot be deleted: %s",
+			return protocol.Stall(jobs.Operation, "AllOrphanedSubinstallationsFailed", "sub-installation %s cannot be deleted: %s",
 				orphan.Name, jobs.LastMessage(orphan.Status.LastError))
 		}
 		if err := r.deleteChild(ctx, s, orphan, true); err != nil {
@@ -257,7 +257,7 @@ func (r *Reconciler) deleteOrphans(ctx context.Context, s *scope, orphans []*v1a
 	if first := jobs.EndsFirst(s.inst.Status.JobID, nil, map[string]*v1alpha1.Installation{orphans[0].Name: orphans[0]}); first != "" {
 		message += ": " + first
 	}
-	return kit.Wait(jobs.Operation, string(v1alpha1.PhaseCleanupOrphaned), "%s", message)
+	return protocol.Wait(jobs.Operation, string(v1alpha1.PhaseCleanupOrphaned), "%s", message)
 }
 
 // deleteLateOrphans deletes the remaining sub-installations without template, now that their siblings have left them.

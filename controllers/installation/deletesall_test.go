@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
@@ -65,7 +65,7 @@ func TestAJobThatDeletesAllChildrenSaysSoBefore(t *testing.T) {
 			close(events.Events)
 			var warned []string
 			for event := range events.Events {
-				if strings.Contains(event, kit.ReasonDeletesAll) {
+				if strings.Contains(event, protocol.ReasonDeletesAll) {
 					warned = append(warned, event)
 				}
 			}

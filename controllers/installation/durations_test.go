@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
@@ -31,7 +31,7 @@ func TestE17NothingIsKeptOfAnInstallationThatIsGone(t *testing.T) {
 		},
 	})
 	r.setUp(r.Client)
-	r.Now, r.Backoff, r.Recorder = time.Now, kit.NewBackoff(time.Second, time.Minute), silent
+	r.Now, r.Backoff, r.Recorder = time.Now, queue.NewBackoff(time.Second, time.Minute), silent
 	r.Metrics = runtimectrl.Metrics{Scheme: r.Scheme(), MetricsRecorder: recorder}
 	registry, request := prometheus.NewRegistry(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(inst)}
 	registry.MustRegister(recorder.Collectors()...)

@@ -21,8 +21,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/sensitive"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 const (
@@ -103,7 +103,7 @@ func (r *Reconciler) exportInputs(ctx context.Context, s *scope) (*render.Export
 	}
 	data, targets := &v1alpha1.DataObjectList{}, &v1alpha1.TargetList{}
 	for _, list := range []client.ObjectList{data, targets} {
-		own := client.MatchingFields{relations.ScopeIndex: kit.InstallationScope(s.inst.Name)}
+		own := client.MatchingFields{relations.ScopeIndex: storage.InstallationScope(s.inst.Name)}
 		if err := r.List(ctx, list, client.InNamespace(s.inst.Namespace), own, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, err
 		}
@@ -112,7 +112,7 @@ func (r *Reconciler) exportInputs(ctx context.Context, s *scope) (*render.Export
 		if exportedByOrphan(s.inst, data.Items[i].Labels) {
 			continue
 		}
-		value, err := sensitive.Value(ctx, r.Live, &data.Items[i])
+		value, err := storage.Value(ctx, r.Live, &data.Items[i])
 		if err != nil {
 			return nil, notExported(err)
 		}
@@ -140,18 +140,18 @@ func (r *Reconciler) readDeployItemExports(ctx context.Context, execution *v1alp
 	object := &v1alpha1.DataObject{}
 	key := client.ObjectKey{Namespace: execution.Namespace, Name: execution.Status.ExportReference.Name}
 	if err := r.Live.Get(ctx, key, object); apierrors.IsNotFound(err) {
-		return nil, kit.Stall(jobs.ExportOperation, reasonExportNotFound, "DataObject %s with the exports of execution %s does not exist; run the job again",
+		return nil, protocol.Stall(jobs.ExportOperation, reasonExportNotFound, "DataObject %s with the exports of execution %s does not exist; run the job again",
 			key, execution.Name)
 	} else if err != nil {
 		return nil, fmt.Errorf("read exports of execution %s from DataObject %s: %w", execution.Name, key, err)
 	}
-	value, err := sensitive.Value(ctx, r.Live, object)
+	value, err := storage.Value(ctx, r.Live, object)
 	items, isMap := value.(map[string]any)
 	switch {
 	case err != nil:
 		return nil, notExported(err)
 	case !isMap && value != nil:
-		return nil, kit.Stall(jobs.ExportOperation, reasonInvalidExport, "DataObject %s: data is no map of deploy items; run the job again", key)
+		return nil, protocol.Stall(jobs.ExportOperation, reasonInvalidExport, "DataObject %s: data is no map of deploy items; run the job again", key)
 	case items == nil:
 		return map[string]any{}, nil
 	}
@@ -160,14 +160,14 @@ func (r *Reconciler) readDeployItemExports(ctx context.Context, execution *v1alp
 
 // notExported says why what export executions have to see cannot be read: it is gone or broken, or the API server does not give it now.
 func notExported(err error) error {
-	unread, ok := errors.AsType[*sensitive.Unread](err)
+	unread, ok := errors.AsType[*storage.Unread](err)
 	switch {
 	case ok && apierrors.IsNotFound(err):
-		return kit.Stall(jobs.ExportOperation, reasonExportNotFound, "Secret %s, which holds an export, does not exist; run the job again", unread.Secret)
+		return protocol.Stall(jobs.ExportOperation, reasonExportNotFound, "Secret %s, which holds an export, does not exist; run the job again", unread.Secret)
 	case ok:
 		return err
 	}
-	return kit.Stall(jobs.ExportOperation, reasonInvalidExport, "%w, or run the job again", err)
+	return protocol.Stall(jobs.ExportOperation, reasonInvalidExport, "%w, or run the job again", err)
 }
 
 // exportedByOrphan reports whether a sub-installation that is not active any more exported an object of the own scope.
@@ -176,7 +176,7 @@ func exportedByOrphan(inst *v1alpha1.Installation, labels map[string]string) boo
 		return false
 	}
 	return inst.Status.SubInstCache == nil || !slices.ContainsFunc(inst.Status.SubInstCache.ActiveSubs, func(pair v1alpha1.SubNamePair) bool {
-		return kit.InstallationScope(pair.ObjectName) == labels[v1alpha1.DataObjectSourceLabel]
+		return storage.InstallationScope(pair.ObjectName) == labels[v1alpha1.DataObjectSourceLabel]
 	})
 }
 
@@ -192,9 +192,9 @@ func (r *Reconciler) writeExports(ctx context.Context, s *scope, exports *render
 			return fmt.Errorf("encode export %q: %w", export.Name, err)
 		}
 		data := v1alpha1.NewAnyJSON(raw)
-		object := &v1alpha1.DataObject{ObjectMeta: metaOf(inst, v1alpha1.DataObjectSourceExport, relations.ScopeOf(inst), export.DataRef, kit.DataHash(data)), Data: data}
+		object := &v1alpha1.DataObject{ObjectMeta: metaOf(inst, v1alpha1.DataObjectSourceExport, relations.ScopeOf(inst), export.DataRef, storage.DataHash(data)), Data: data}
 		if s.exportIsSensitive(export) {
-			sensitive.Mark(object)
+			storage.MarkSensitive(object)
 		}
 		if err := write(object); err != nil {
 			return err
@@ -218,7 +218,7 @@ func exportedTarget(inst *v1alpha1.Installation, export v1alpha1.TargetExport, t
 		return nil, fmt.Errorf("encode target export %q: %w", export.Name, err)
 	}
 	object := &v1alpha1.Target{
-		ObjectMeta: metaOf(inst, v1alpha1.DataObjectSourceExport, relations.ScopeOf(inst), export.Target, kit.DataHash(v1alpha1.NewAnyJSON(raw))),
+		ObjectMeta: metaOf(inst, v1alpha1.DataObjectSourceExport, relations.ScopeOf(inst), export.Target, storage.DataHash(v1alpha1.NewAnyJSON(raw))),
 		Spec: v1alpha1.TargetSpec{
 			Type: template.Type, Configuration: template.Configuration, SecretRef: template.SecretRef, ServiceAccountName: template.ServiceAccountName,
 		},
@@ -248,7 +248,7 @@ func (r *Reconciler) writeExport(ctx context.Context, inst *v1alpha1.Installatio
 	case err != nil:
 		return err
 	case !existing.GetDeletionTimestamp().IsZero():
-		err := kit.PatchMetadata(ctx, r.Client, existing, kit.MetadataChange{RemoveFinalizer: v1alpha1.InUseFinalizer})
+		err := protocol.PatchMetadata(ctx, r.Client, existing, protocol.MetadataChange{RemoveFinalizer: v1alpha1.InUseFinalizer})
 		if client.IgnoreNotFound(err) != nil {
 			return err
 		}
@@ -281,7 +281,7 @@ func (r *Reconciler) claimExport(ctx context.Context, inst *v1alpha1.Installatio
 		return apierrors.NewConflict(schema.GroupResource{Group: v1alpha1.GroupName, Resource: "installations"}, reference.Name,
 			errors.New("its parent has not written its spec yet"))
 	}
-	return kit.Stall(jobs.ExportOperation, jobs.ReasonExportOwnedByOther,
+	return protocol.Stall(jobs.ExportOperation, jobs.ReasonExportOwnedByOther,
 		"spec.exports: %s is already exported by installation %s; change one of the two exports", strings.Replace(relations.KeyOf(object), "/", " ", 1), reference.Name)
 }
 
@@ -297,12 +297,12 @@ func (r *Reconciler) readOwner(ctx context.Context, namespace string, owner *met
 
 // deleteFormerExports deletes what an earlier job exported and this one does not. An object that only has the labels belongs to whoever made it.
 func (r *Reconciler) deleteFormerExports(ctx context.Context, inst *v1alpha1.Installation, written map[string]client.Object) error {
-	own := client.MatchingFields{relations.ExporterIndex: kit.InstallationScope(inst.Name)}
+	own := client.MatchingFields{relations.ExporterIndex: storage.InstallationScope(inst.Name)}
 	for _, list := range []client.ObjectList{&v1alpha1.DataObjectList{}, &v1alpha1.TargetList{}} {
 		if err := r.List(ctx, list, client.InNamespace(inst.Namespace), own, client.UnsafeDisableDeepCopy); err != nil {
 			return err
 		}
-		for _, object := range kit.ItemsOf(list) {
+		for _, object := range protocol.ItemsOf(list) {
 			if written[relations.KeyOf(object)] != nil || !relations.OwnedByUID(object, inst) {
 				continue
 			}
@@ -324,7 +324,7 @@ func (r *Reconciler) deleteExport(ctx context.Context, inst *v1alpha1.Installati
 		return nil
 	}
 	if _, ok := object.(*v1alpha1.Target); ok {
-		if err := r.patch(ctx, object, kit.MetadataChange{AddFinalizer: v1alpha1.InUseFinalizer}); err != nil {
+		if err := r.patch(ctx, object, protocol.MetadataChange{AddFinalizer: v1alpha1.InUseFinalizer}); err != nil {
 			return client.IgnoreNotFound(err)
 		}
 	}
@@ -389,7 +389,7 @@ func (r *Reconciler) lostExport(ctx context.Context, inst *v1alpha1.Installation
 			return "", err
 		}
 		if value, ok := object.(*v1alpha1.DataObject); ok && value.SecretReference != nil {
-			if hash, err := sensitive.Hash(ctx, r.Live, value); err != nil || hash == "" {
+			if hash, err := storage.Hash(ctx, r.Live, value); err != nil || hash == "" {
 				return "Secret " + value.SecretReference.Name, err
 			}
 		}

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
@@ -81,7 +81,7 @@ func (s *stage) spread(more bool) *v1alpha1.Installation {
 func (s *stage) said(execution *v1alpha1.Execution, value string) {
 	s.t.Helper()
 	exports := &v1alpha1.DataObject{
-		ObjectMeta: s.named(kit.DataName(kit.ExecutionScope(execution.Name), "")), Data: v1alpha1.NewAnyJSON([]byte(`{"item":{"said":"` + value + `"}}`)),
+		ObjectMeta: s.named(storage.DataName(storage.ExecutionScope(execution.Name), "")), Data: v1alpha1.NewAnyJSON([]byte(`{"item":{"said":"` + value + `"}}`)),
 	}
 	s.create(exports)
 	editStatus(s, execution, func(execution *v1alpha1.Execution) {
@@ -163,7 +163,7 @@ func TestExportsOfItemsThatAreGoneEndTheJob(t *testing.T) {
 			s.create(fixture.Following(inst))
 			execution := s.execution("root", "")
 			s.said(execution, "hello")
-			c.change(s, &v1alpha1.DataObject{ObjectMeta: s.named(kit.DataName(kit.ExecutionScope("root"), ""))})
+			c.change(s, &v1alpha1.DataObject{ObjectMeta: s.named(storage.DataName(storage.ExecutionScope("root"), ""))})
 			s.finish(execution, v1alpha1.PhaseSucceeded)
 			failed := s.ended("root", "", v1alpha1.PhaseFailed)
 			assert.Equal(t, c.reason, failed.Status.LastError.Reason)

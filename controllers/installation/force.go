@@ -19,10 +19,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/flux-landscaper/flux-landscaper/api/beginning"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 const (
@@ -58,12 +58,12 @@ type remains struct {
 func (r *Reconciler) dismantle(ctx context.Context, s *scope) error {
 	live := &v1alpha1.Installation{}
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.inst), live); apierrors.IsNotFound(err) {
-		return kit.ErrStop
+		return protocol.ErrStop
 	} else if err != nil {
 		return err
 	}
 	if live.UID != s.inst.UID || !forceRequested(live) || !slices.Contains(live.Finalizers, v1alpha1.Finalizer) {
-		return kit.ErrStop
+		return protocol.ErrStop
 	}
 	found, err := r.survey(ctx, live)
 	if err != nil {
@@ -181,18 +181,18 @@ func (r *Reconciler) takeApart(ctx context.Context, found *remains) error {
 	yes := "true"
 	keep := map[string]*string{v1alpha1.DeleteWithoutUninstallAnnotation: &yes}
 	for _, held := range slices.Concat(found.installations, found.executions) { // its finalizer still holds it
-		if err := r.forced(ctx, held, kit.MetadataChange{Annotations: keep}, true); err != nil {
+		if err := r.forced(ctx, held, protocol.MetadataChange{Annotations: keep}, true); err != nil {
 			return err
 		}
 	}
 	for _, item := range found.items { // the finalizer goes first: no deployer ever sees the item in deletion and uninstalls it
-		if err := r.forced(ctx, item.DeepCopy(), kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer, Annotations: keep}, true); err != nil {
+		if err := r.forced(ctx, item.DeepCopy(), protocol.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer, Annotations: keep}, true); err != nil {
 			return err
 		}
 	}
 	slices.Reverse(found.installations)
 	for _, last := range slices.Concat(found.executions, found.installations) {
-		if err := r.forced(ctx, last, kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer}, false); err != nil {
+		if err := r.forced(ctx, last, protocol.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer}, false); err != nil {
 			return err
 		}
 	}
@@ -200,16 +200,16 @@ func (r *Reconciler) takeApart(ctx context.Context, found *remains) error {
 }
 
 // forced changes the metadata of an object of the tree and then deletes it, or notes that it is let go.
-func (r *Reconciler) forced(ctx context.Context, object *metav1.PartialObjectMetadata, change kit.MetadataChange, deletes bool) error {
-	written := map[string]*kit.Consistency{"Installation": &r.installations, "Execution": &r.executions}[object.Kind]
-	err := kit.PatchMetadata(ctx, r.Client, object, change)
+func (r *Reconciler) forced(ctx context.Context, object *metav1.PartialObjectMetadata, change protocol.MetadataChange, deletes bool) error {
+	written := map[string]*protocol.Consistency{"Installation": &r.installations, "Execution": &r.executions}[object.Kind]
+	err := protocol.PatchMetadata(ctx, r.Client, object, change)
 	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
 	if !deletes {
 		written.Released(object)
 	} else if err == nil {
-		err = kit.DeleteLive(ctx, r.Live, r.Client, object, written)
+		err = protocol.DeleteLive(ctx, r.Live, r.Client, object, written)
 	}
 	return client.IgnoreNotFound(err)
 }
@@ -355,7 +355,7 @@ func (r *Reconciler) addLeftovers(ctx context.Context, inst *v1alpha1.Installati
 		return err
 	}
 	if present.Annotations[v1alpha1.LeftBehindLabel] != string(inst.UID) {
-		return kit.Again(forceOperation, "RecordTaken", "ConfigMap %s, which is to hold what is left behind, belongs to somebody else; delete or rename it",
+		return protocol.Again(forceOperation, "RecordTaken", "ConfigMap %s, which is to hold what is left behind, belongs to somebody else; delete or rename it",
 			client.ObjectKeyFromObject(record))
 	}
 	added := maps.Clone(record.Data)
@@ -371,8 +371,8 @@ func (r *Reconciler) addLeftovers(ctx context.Context, inst *v1alpha1.Installati
 func (f *remains) summary(record string) string {
 	if record == "" {
 		return fmt.Sprintf("deleted by force without uninstalling %d deploy items, and the namespace takes no record of them any more: %s",
-			len(f.record), beginning.Of(strings.Join(slices.Sorted(slices.Values(f.details)), ", "), summaryLength))
+			len(f.record), foreign.Beginning(strings.Join(slices.Sorted(slices.Values(f.details)), ", "), summaryLength))
 	}
 	return fmt.Sprintf("deleted by force without uninstalling %d deploy items, see ConfigMap %s: %s", len(f.record), record,
-		beginning.Of(strings.Join(slices.Sorted(slices.Values(f.titles)), ", "), summaryLength))
+		foreign.Beginning(strings.Join(slices.Sorted(slices.Values(f.titles)), ", "), summaryLength))
 }

@@ -18,7 +18,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
@@ -68,7 +68,7 @@ func TestAnInterruptThatFluxKeepsEndsTheRunningJobOnly(t *testing.T) {
 
 	ended := s.ended("root", "", v1alpha1.PhaseFailed)
 	assert.Equal(t, v1alpha1.OperationInterrupt, ended.Annotations[v1alpha1.OperationAnnotation], "Flux would put it back")
-	assert.Equal(t, kit.ReasonInterruptInGit, conditions.GetReason(ended, kit.OperationInGitCondition))
+	assert.Equal(t, protocol.ReasonInterruptInGit, conditions.GetReason(ended, protocol.OperationInGitCondition))
 
 	edit(s, &v1alpha1.Installation{ObjectMeta: s.named("root")}, func(inst *v1alpha1.Installation) {
 		inst.Spec.Blueprint = fixture.InlineBlueprint(object{"deployExecutions": deploying("newer")})
@@ -78,7 +78,7 @@ func TestAnInterruptThatFluxKeepsEndsTheRunningJobOnly(t *testing.T) {
 		execution.Status.JobID, execution.Status.Phase, execution.Status.ObservedGeneration = givenJob(execution), v1alpha1.PhaseProgressing, execution.Generation
 		conditions.MarkReconciling(execution, meta.ProgressingWithRetryReason, "the target rests")
 	})
-	s.installation("root", func(inst *v1alpha1.Installation) bool { return kit.CauseOf(inst).Message == "the target rests" })
+	s.installation("root", func(inst *v1alpha1.Installation) bool { return protocol.CauseOf(inst).Message == "the target rests" })
 	require.NoError(t, s.client.Get(s.ctx, client.ObjectKeyFromObject(next), next))
 	assert.NotContains(t, next.Annotations, v1alpha1.OperationAnnotation, "the controller has looked at the next job, and goes on")
 	s.finish(next, v1alpha1.PhaseSucceeded)
@@ -200,9 +200,9 @@ func TestADeletionSaysWhichJobItWaitsFor(t *testing.T) {
 	editStatus(s, execution, func(execution *v1alpha1.Execution) {
 		execution.Status.JobID, execution.Status.Phase = givenJob(execution), v1alpha1.PhaseProgressing
 		execution.Status.ObservedGeneration = execution.Generation
-		kit.Progress(execution, kit.ReasonWaiting, "deploy item slow: ConfigMap default/waits is not ready")
+		protocol.Progress(execution, protocol.ReasonWaiting, "deploy item slow: ConfigMap default/waits is not ready")
 	})
-	leaf := s.installation("leaf", func(inst *v1alpha1.Installation) bool { return kit.CauseOf(inst).Message != "" })
+	leaf := s.installation("leaf", func(inst *v1alpha1.Installation) bool { return protocol.CauseOf(inst).Message != "" })
 	require.NoError(t, s.client.Delete(s.ctx, leaf))
 	leaf = s.installation("leaf", func(inst *v1alpha1.Installation) bool {
 		return conditions.GetReason(inst, meta.ReadyCondition) == reasonAwaitsJob

@@ -16,7 +16,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
@@ -51,7 +51,7 @@ func TestF08WhatHealsByItselfIsNotStalled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScope(c.inst, time.Unix(2, 0))
-			s.fail(&kit.Failure{Kind: kit.Stalled, Operation: c.operation, Reason: c.reason, Err: assert.AnError})
+			s.fail(&protocol.Failure{Kind: protocol.Stalled, Operation: c.operation, Reason: c.reason, Err: assert.AnError})
 			assert.True(t, c.inst.Status.Phase.IsFailed())
 			assert.True(t, c.inst.Status.IsIdle())
 			assert.True(t, conditions.IsFalse(c.inst, meta.ReadyCondition))
@@ -89,7 +89,7 @@ func TestF08TheRootSaysWhetherWhatFailedBelowHeals(t *testing.T) {
 
 			s := newScope(root, time.Unix(2, 0))
 			s.execution, s.children = execution, map[string]*v1alpha1.Installation{"middle": middle}
-			var failure *kit.Failure
+			var failure *protocol.Failure
 			require.ErrorAs(t, with(t, root, middle, leaf).observeChildren(t.Context(), s), &failure)
 			s.fail(failure)
 			assert.Equal(t, tc.heals, conditions.IsReconciling(root))
@@ -103,8 +103,11 @@ func TestF09SuspensionLeavesReadyAsItIs(t *testing.T) {
 		show func(*v1alpha1.Installation)
 		want string
 	}{
-		"succeeded":     {func(inst *v1alpha1.Installation) { inst.Status.JobID = "a"; kit.Succeed(inst, "done", time.Unix(1, 0)) }, meta.ReconciliationSucceededReason},
-		"never started": {func(*v1alpha1.Installation) {}, kit.ReasonSuspended},
+		"succeeded": {func(inst *v1alpha1.Installation) {
+			inst.Status.JobID = "a"
+			protocol.Succeed(inst, "done", time.Unix(1, 0))
+		}, meta.ReconciliationSucceededReason},
+		"never started": {func(*v1alpha1.Installation) {}, protocol.ReasonSuspended},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inst := fixture.Following(&v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Generation: 2}})

@@ -22,7 +22,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
@@ -75,7 +75,7 @@ func TestEachJobLeavesALineAndAnEvent(t *testing.T) {
 		}, `"result"="Succeeded" "reason"="ReconciliationSucceeded"`, "Normal ReconciliationSucceeded Deployed 2 items"},
 		"a failure": {func(ctx context.Context, w *Reconciler, d *scope) {
 			d.inst.Status.Phase = v1alpha1.PhaseFailed
-			d.outcome = &outcome{failure: &kit.Failure{Reason: "RenderFailed", Err: assert.AnError}, took: 1400 * time.Millisecond}
+			d.outcome = &outcome{failure: &protocol.Failure{Reason: "RenderFailed", Err: assert.AnError}, took: 1400 * time.Millisecond}
 			w.announce(ctx, d)
 		}, `"result"="Failed" "reason"="RenderFailed"`, "Warning RenderFailed " + assert.AnError.Error()},
 		"an uninstall": {func(ctx context.Context, w *Reconciler, d *scope) {

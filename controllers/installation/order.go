@@ -19,8 +19,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/sensitive"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 // awaitPredecessors waits until every sibling that exports what this Installation imports has finished, and fails when one
@@ -30,8 +30,8 @@ func (r *Reconciler) awaitPredecessors(ctx context.Context, s *scope) error {
 	if cycle, err := r.related.Cycle(ctx, inst); err != nil {
 		return err
 	} else if cycle != nil {
-		return &kit.Failure{
-			Kind: kit.Stalled, Operation: jobs.OrderOperation, Reason: jobs.ReasonCyclicDependencies,
+		return &protocol.Failure{
+			Kind: protocol.Stalled, Operation: jobs.OrderOperation, Reason: jobs.ReasonCyclicDependencies,
 			Codes: []v1alpha1.ErrorCode{v1alpha1.ErrorCyclicDependencies},
 			Err: fmt.Errorf("cycle found in the data flow between installations: %s; remove one of the imports",
 				strings.Join(cycle, " -{depends_on}-> ")),
@@ -49,7 +49,7 @@ func (r *Reconciler) awaitPredecessors(ctx context.Context, s *scope) error {
 			continue
 		}
 		// What was imported anew while the job waited for others counts as used by it: one more job would fail like it.
-		if _, err := r.Inputs.ChangedImports(ctx, inst); kit.IsTransient(err) {
+		if _, err := r.Inputs.ChangedImports(ctx, inst); protocol.IsTransient(err) {
 			return err
 		}
 		cause := "it has not been reconciled"
@@ -67,13 +67,13 @@ func (r *Reconciler) awaitPredecessors(ctx context.Context, s *scope) error {
 func (r *Reconciler) awaitIdle(ctx context.Context, inst *v1alpha1.Installation, predecessors []*v1alpha1.Installation) error {
 	for _, predecessor := range predecessors {
 		if r.installations.Stale(predecessor) {
-			return kit.ErrStop
+			return protocol.ErrStop
 		}
 		if !inst.IsRoot() && jobs.LeavesJob(predecessor, inst.Status.JobID) {
 			return predecessorFailure(predecessor, jobs.LeavesJobMessage)
 		}
 		if jobs.Running(inst, predecessor) {
-			return kit.Wait(jobs.OrderOperation, jobs.ReasonPredecessorUnready, "waiting for installation %s, which exports what this one imports",
+			return protocol.Wait(jobs.OrderOperation, jobs.ReasonPredecessorUnready, "waiting for installation %s, which exports what this one imports",
 				predecessor.Name)
 		}
 	}
@@ -84,7 +84,7 @@ func (r *Reconciler) awaitIdle(ctx context.Context, inst *v1alpha1.Installation,
 	if err != nil || busy == nil {
 		return err
 	}
-	return kit.Wait(jobs.OrderOperation, jobs.ReasonPredecessorUnready, "waiting for installation %s, from which something flows to what this one imports",
+	return protocol.Wait(jobs.OrderOperation, jobs.ReasonPredecessorUnready, "waiting for installation %s, from which something flows to what this one imports",
 		busy.Name)
 }
 
@@ -103,20 +103,20 @@ func (r *Reconciler) awaitSuccessors(ctx context.Context, s *scope) error {
 	}
 	for _, successor := range successors {
 		if jobs.FailedWith(s.inst, parent, successor) {
-			return kit.Stall(jobs.OrderOperation, jobs.ReasonSiblingDeleteError, "deletion of a sibling failed: installation %s: %s",
+			return protocol.Stall(jobs.OrderOperation, jobs.ReasonSiblingDeleteError, "deletion of a sibling failed: installation %s: %s",
 				successor.Name, jobs.LastMessage(successor.Status.LastError))
 		}
 	}
 	if len(successors) == 0 {
 		return nil
 	}
-	return kit.Wait(jobs.OrderOperation, jobs.ReasonSiblingStillImports,
+	return protocol.Wait(jobs.OrderOperation, jobs.ReasonSiblingStillImports,
 		"a sibling still imports some of the exports: delete installation %s, or annotate this one %s=true",
 		successors[0].Name, v1alpha1.DeleteIgnoreSuccessorsAnnotation)
 }
 
 func predecessorFailure(predecessor *v1alpha1.Installation, cause string) error {
-	return kit.Stall(jobs.OrderOperation, jobs.ReasonPredecessorFailed, "depending on installation %s which is not succeeded: %s",
+	return protocol.Stall(jobs.OrderOperation, jobs.ReasonPredecessorFailed, "depending on installation %s which is not succeeded: %s",
 		predecessor.Name, cause)
 }
 
@@ -173,7 +173,7 @@ func (r *Reconciler) aboutToWork(ctx context.Context, inst *v1alpha1.Installatio
 		return false, nil
 	}
 	// What nobody can read keeps that Installation from working, but not those behind it.
-	if reason, err := r.Inputs.ChangedImports(ctx, inst.DeepCopy()); reason != "" || kit.IsTransient(err) {
+	if reason, err := r.Inputs.ChangedImports(ctx, inst.DeepCopy()); reason != "" || protocol.IsTransient(err) {
 		return reason != "", err
 	}
 	if len(producers) == 0 {
@@ -252,7 +252,7 @@ func (r *Reconciler) contentHash(ctx context.Context, namespace, key string) (st
 	object, name := relations.ObjectOfKey(key)
 	err := r.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
 	if value, ok := object.(*v1alpha1.DataObject); ok && err == nil {
-		return sensitive.Hash(ctx, r.Live, value)
+		return storage.Hash(ctx, r.Live, value)
 	}
 	return object.GetAnnotations()[v1alpha1.HashAnnotation], client.IgnoreNotFound(err)
 }
@@ -282,8 +282,8 @@ func (r *Reconciler) takeOver(ctx context.Context, s *scope) error {
 	status.Conditions = nil
 	switch {
 	case !status.IsIdle() && !status.Phase.IsFinal() && s.inst.DeletionTimestamp.IsZero():
-		kit.SetPhase(s.inst.Job(), v1alpha1.PhaseInit, s.now)
-		kit.Progress(s.inst, meta.ProgressingReason, "a job of Gardener Landscaper is taken over")
+		protocol.SetPhase(s.inst.Job(), v1alpha1.PhaseInit, s.now)
+		protocol.Progress(s.inst, meta.ProgressingReason, "a job of Gardener Landscaper is taken over")
 	case status.IsIdle() && status.Phase.IsFinal():
 		showResult(s.inst)
 		return r.takeAsConsumed(ctx, s.inst)

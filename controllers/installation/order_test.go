@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
@@ -24,7 +24,7 @@ func TestNothingIsDecidedOnAPredecessorThatTheCacheShowsTooOld(t *testing.T) {
 	o := with(t, producer, consumer, &v1alpha1.DataObject{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "out"}})
 	require.NoError(t, o.awaitPredecessors(t.Context(), newScope(consumer, time.Unix(1, 0))))
 	o.installations.Wrote(fixture.Newer(producer))
-	assert.ErrorIs(t, o.awaitPredecessors(t.Context(), newScope(consumer, time.Unix(1, 0))), kit.ErrStop)
+	assert.ErrorIs(t, o.awaitPredecessors(t.Context(), newScope(consumer, time.Unix(1, 0))), protocol.ErrStop)
 }
 
 // TestImportsThatComeWhileAJobFailsBehindAPredecessorStartNoOther has a job that waited for one predecessor, which has published meanwhile, and then

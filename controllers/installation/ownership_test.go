@@ -12,7 +12,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
@@ -20,10 +20,10 @@ func TestT01ARefusalIsWrittenOnce(t *testing.T) {
 	r := with(t)
 	s := newScope(fixture.Node("child", "child"), time.Time{})
 	err := r.checkOwner(t.Context(), s)
-	var failure *kit.Failure
+	var failure *protocol.Failure
 	require.ErrorAs(t, err, &failure)
 	s.inst.Status.LastError = &v1alpha1.Error{Reason: failure.Reason, Message: failure.Error()}
-	require.ErrorIs(t, r.checkOwner(t.Context(), s), kit.ErrStop)
+	require.ErrorIs(t, r.checkOwner(t.Context(), s), protocol.ErrStop)
 	s.inst.Status.JobID = "running"
 	assert.ErrorAs(t, r.checkOwner(t.Context(), s), &failure, "a running job still has to end")
 }

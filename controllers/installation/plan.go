@@ -19,16 +19,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/packing"
+	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
@@ -40,14 +40,14 @@ func (r *Reconciler) warnOfDeletion(_ context.Context, s *scope) error {
 	}
 	warn := func(names []string, of, by string) {
 		if len(names) > 0 {
-			r.Recorder.AnnotatedEventf(s.inst, notify.Once(s.inst.Status.JobID), corev1.EventTypeWarning, kit.ReasonDeletesAll,
+			r.Recorder.AnnotatedEventf(s.inst, notify.Once(s.inst.Status.JobID), corev1.EventTypeWarning, protocol.ReasonDeletesAll,
 				"the job deletes all %s with what they have deployed, because the %s of the blueprint render none with these imports: %s",
-				of, by, beginning.Of(strings.Join(names, ", "), 512))
+				of, by, foreign.Beginning(strings.Join(names, ", "), 512))
 		}
 	}
 	var names []string
 	if own := s.execution; own != nil && !s.hasJob(own) && len(s.deployItems) == 0 && len(s.Blueprint.Document.DeployExecutions) > 0 {
-		items, _ := packing.Unpack(&own.Spec) // what cannot be read has made no items
+		items, _ := storage.Unpack(&own.Spec) // what cannot be read has made no items
 		for _, item := range items {
 			names = append(names, item.Name)
 		}
@@ -63,10 +63,10 @@ func (r *Reconciler) warnOfDeletion(_ context.Context, s *scope) error {
 // refuses such keys, the job fails before anything is made.
 func (r *Reconciler) noteKeys(_ context.Context, s *scope) error {
 	if unknown := s.unknown; r.RefuseUnknownKeys && len(unknown) > 0 {
-		return kit.Stall(jobs.RenderOperation, kit.UnknownKey, "blueprint: %s", document.List(unknown))
+		return protocol.Stall(jobs.RenderOperation, protocol.UnknownKey, "blueprint: %s", document.List(unknown))
 	}
-	if kit.NoteUnknownKeys(s.inst, "blueprint: ", s.unknown) {
-		r.Recorder.Event(s.inst, corev1.EventTypeWarning, kit.UnknownKey, conditions.GetMessage(s.inst, v1alpha1.UnknownKeysCondition))
+	if protocol.NoteUnknownKeys(s.inst, "blueprint: ", s.unknown) {
+		r.Recorder.Event(s.inst, corev1.EventTypeWarning, protocol.UnknownKey, conditions.GetMessage(s.inst, v1alpha1.UnknownKeysCondition))
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ const (
 )
 
 func stateName(inst *v1alpha1.Installation, prefix, executor string) client.ObjectKey {
-	return client.ObjectKey{Namespace: inst.Namespace, Name: kit.DataName(inst.Name, prefix+executor)}
+	return client.ObjectKey{Namespace: inst.Namespace, Name: storage.DataName(inst.Name, prefix+executor)}
 }
 
 // readState reads what the executors stored in former runs. Only Secrets that the cache of metadata shows are read.
@@ -214,7 +214,7 @@ func (r *Reconciler) storeState(ctx context.Context, inst *v1alpha1.Installation
 		return err
 	}
 	if owner := metav1.GetControllerOf(existing); owner == nil || owner.Kind != "Installation" || owner.Name != inst.Name {
-		return kit.Stall(jobs.RenderOperation, "StateSecretTaken", "Secret %s exists and does not belong to this installation; delete it", key)
+		return protocol.Stall(jobs.RenderOperation, "StateSecretTaken", "Secret %s exists and does not belong to this installation; delete it", key)
 	}
 	secret.ResourceVersion = existing.ResourceVersion
 	return r.Update(ctx, secret)

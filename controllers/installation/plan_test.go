@@ -17,13 +17,14 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
 func TestInputsThatAreNotThereAreLookedForAgain(t *testing.T) {
 	p := newScope(fixture.Importing(), time.Unix(1, 0))
-	var failure *kit.Failure
+	var failure *protocol.Failure
 	require.ErrorAs(t, with(t).readInputs(t.Context(), p), &failure)
 	assert.Equal(t, jobs.ReasonImportNotFound, failure.Reason)
 	assert.Equal(t, inputs.ImportGrace, p.requeue)
@@ -92,7 +93,7 @@ func TestSensitiveImportsAndExports(t *testing.T) {
 // TestScopesAreReadForExportsWithoutCopies has objects in the scope that nobody looks for.
 func TestScopesAreReadForExportsWithoutCopies(t *testing.T) {
 	labels := map[string]string{
-		v1alpha1.DataObjectContextLabel: kit.InstallationScope("root"), v1alpha1.DataObjectSourceTypeLabel: v1alpha1.DataObjectSourceImport,
+		v1alpha1.DataObjectContextLabel: storage.InstallationScope("root"), v1alpha1.DataObjectSourceTypeLabel: v1alpha1.DataObjectSourceImport,
 		v1alpha1.DataObjectKeyLabel: "in",
 	}
 	meta := metav1.ObjectMeta{Namespace: "n", Name: "in", Labels: labels}

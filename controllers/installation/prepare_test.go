@@ -15,12 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
 func TestE17ADelayNeverComesWithAnError(t *testing.T) {
-	r := &Reconciler{Client: refusing(errors.New("boom")), Backoff: kit.NewBackoff(time.Second, time.Minute), Recorder: silent}
+	r := &Reconciler{Client: refusing(errors.New("boom")), Backoff: queue.NewBackoff(time.Second, time.Minute), Recorder: silent}
 	r.setUp(r.Client)
 	s := newScope(fixture.WithJobs("b", "a"), time.Unix(1, 0))
 	s.persisted = &v1alpha1.InstallationStatus{}

@@ -21,8 +21,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/sensitive"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 // shownRetry is when to look again after a cache lagged behind for too long.
@@ -31,14 +31,14 @@ const shownRetry = time.Second
 // metaOf is the metadata of a DataObject or Target that an Installation makes in a scope.
 func metaOf(inst *v1alpha1.Installation, source, scope, key, hash string) metav1.ObjectMeta {
 	labels := map[string]string{
-		v1alpha1.DataObjectSourceLabel: kit.InstallationScope(inst.Name), v1alpha1.DataObjectSourceTypeLabel: source,
+		v1alpha1.DataObjectSourceLabel: storage.InstallationScope(inst.Name), v1alpha1.DataObjectSourceTypeLabel: source,
 		v1alpha1.DataObjectKeyLabel: key, v1alpha1.DataObjectJobIDLabel: inst.Status.JobID,
 	}
 	if scope != "" {
 		labels[v1alpha1.DataObjectContextLabel] = scope
 	}
 	return metav1.ObjectMeta{
-		Name: kit.DataName(scope, key), Namespace: inst.Namespace, Labels: labels,
+		Name: storage.DataName(scope, key), Namespace: inst.Namespace, Labels: labels,
 		Annotations: map[string]string{v1alpha1.HashAnnotation: hash},
 		OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: v1alpha1.GroupVersion.String(), Kind: "Installation", Name: inst.Name, UID: inst.UID,
@@ -77,7 +77,7 @@ func (r *Reconciler) replaceData(ctx context.Context, object, existing client.Ob
 	r.written(object).Wrote(stored)
 	former, ok := existing.(*v1alpha1.DataObject)
 	if wanted, isData := object.(*v1alpha1.DataObject); ok && isData && wanted.SecretReference == nil {
-		return sensitive.Drop(ctx, r.Live, r.Client, former)
+		return storage.Drop(ctx, r.Live, r.Client, former)
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func (r *Reconciler) replaceData(ctx context.Context, object, existing client.Ob
 // storedOf returns what the API server gets of an object: of a sensitive one a copy without the value.
 func storedOf(object client.Object) client.Object {
 	if value, ok := object.(*v1alpha1.DataObject); ok && value.SecretReference != nil {
-		return sensitive.Stored(value)
+		return storage.Stored(value)
 	}
 	return object
 }
@@ -93,7 +93,7 @@ func storedOf(object client.Object) client.Object {
 // keepValue writes the value of a sensitive DataObject into its Secret, which belongs to the stored object.
 func (r *Reconciler) keepValue(ctx context.Context, object, stored client.Object) error {
 	if value, ok := object.(*v1alpha1.DataObject); ok {
-		return sensitive.Keep(ctx, r.Live, r.Client, value, stored)
+		return storage.Keep(ctx, r.Live, r.Client, value, stored)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (r *Reconciler) awaitShown(ctx context.Context, s *scope, objects map[strin
 	for _, key := range slices.Sorted(maps.Keys(objects)) {
 		object := objects[key]
 		err := r.echo.await(ctx, func() (bool, error) { return r.isShown(ctx, object) })
-		if errors.Is(err, kit.ErrStop) {
+		if errors.Is(err, protocol.ErrStop) {
 			s.wake(shownRetry)
 		}
 		if err != nil {
@@ -172,7 +172,7 @@ func (r *Reconciler) publishCopy(ctx context.Context, inst *v1alpha1.Installatio
 // replaceGarbage creates an object in place of one that belongs to somebody else and is about to be collected as garbage: what replaced its content
 // would be collected, too.
 func (r *Reconciler) replaceGarbage(ctx context.Context, object, garbage client.Object) error {
-	if err := kit.DeleteLive(ctx, r.Live, r.Client, garbage, nil); err != nil {
+	if err := protocol.DeleteLive(ctx, r.Live, r.Client, garbage, nil); err != nil {
 		return err
 	}
 	return r.createData(ctx, object)
@@ -195,9 +195,9 @@ func (r *Reconciler) retireFormerCopies(ctx context.Context, s *scope, written m
 		}
 		object = object.DeepCopyObject().(client.Object)
 		if _, isTarget := object.(*v1alpha1.Target); !isTarget || len(s.children) == 0 {
-			err = kit.DeleteLive(ctx, r.Live, r.Client, object, r.written(object))
+			err = protocol.DeleteLive(ctx, r.Live, r.Client, object, r.written(object))
 		} else if !relations.Retired(object) {
-			change := kit.MetadataChange{Annotations: map[string]*string{relations.RetiredAnnotation: &s.inst.Status.JobID}}
+			change := protocol.MetadataChange{Annotations: map[string]*string{relations.RetiredAnnotation: &s.inst.Status.JobID}}
 			err = r.patch(ctx, object, change)
 		}
 		if err != nil {
@@ -221,7 +221,7 @@ func (r *Reconciler) deleteRetiredCopies(ctx context.Context, s *scope) error {
 		if !relations.Retired(object) {
 			continue
 		}
-		if err := kit.DeleteLive(ctx, r.Live, r.Client, object.DeepCopyObject().(client.Object), nil); err != nil {
+		if err := protocol.DeleteLive(ctx, r.Live, r.Client, object.DeepCopyObject().(client.Object), nil); err != nil {
 			return err
 		}
 	}
@@ -231,13 +231,13 @@ func (r *Reconciler) deleteRetiredCopies(ctx context.Context, s *scope) error {
 // copiesOf returns the imports in the own scope as the cache has them, with which they are shared: they must not be changed. An object that only has the
 // labels belongs to whoever made it.
 func (r *Reconciler) copiesOf(ctx context.Context, inst *v1alpha1.Installation) ([]client.Object, error) {
-	own := client.MatchingFields{relations.ScopeIndex: kit.InstallationScope(inst.Name)}
+	own := client.MatchingFields{relations.ScopeIndex: storage.InstallationScope(inst.Name)}
 	var copies []client.Object
 	for _, list := range []client.ObjectList{&v1alpha1.DataObjectList{}, &v1alpha1.TargetList{}} {
 		if err := r.List(ctx, list, client.InNamespace(inst.Namespace), own, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, err
 		}
-		for _, object := range kit.ItemsOf(list) {
+		for _, object := range protocol.ItemsOf(list) {
 			if object.GetLabels()[v1alpha1.DataObjectSourceTypeLabel] == v1alpha1.DataObjectSourceImport && relations.OwnedByUID(object, inst) {
 				copies = append(copies, object)
 			}
@@ -258,7 +258,7 @@ func (r *Reconciler) hasCopies(ctx context.Context, s *scope) (bool, error) {
 	}
 	for _, object := range wanted {
 		if value, ok := object.(*v1alpha1.DataObject); ok {
-			if kept, err := sensitive.IsKept(ctx, r.Live, value); err != nil || !kept {
+			if kept, err := storage.IsKept(ctx, r.Live, value); err != nil || !kept {
 				return false, err
 			}
 		}
@@ -287,9 +287,9 @@ func wantedCopies(s *scope) (copies []client.Object, err error) {
 			return nil, fmt.Errorf("encode import %q: %w", name, err)
 		}
 		value := v1alpha1.NewAnyJSON(raw)
-		object := &v1alpha1.DataObject{ObjectMeta: copyMeta(s.inst, name, name, nil, kit.DataHash(value)), Data: value}
+		object := &v1alpha1.DataObject{ObjectMeta: copyMeta(s.inst, name, name, nil, storage.DataHash(value)), Data: value}
 		if s.importIsSensitive(name) {
-			sensitive.Mark(object)
+			storage.MarkSensitive(object)
 		}
 		copies = append(copies, object)
 	}
@@ -322,7 +322,7 @@ func targetCopy(s *scope, target render.Target, name, key string, labels map[str
 	if err != nil {
 		return nil, fmt.Errorf("encode target import %q: %w", name, err)
 	}
-	object := &v1alpha1.Target{ObjectMeta: copyMeta(s.inst, name, key, labels, kit.DataHash(v1alpha1.NewAnyJSON(raw))), Spec: spec}
+	object := &v1alpha1.Target{ObjectMeta: copyMeta(s.inst, name, key, labels, storage.DataHash(v1alpha1.NewAnyJSON(raw))), Spec: spec}
 	object.Annotations[v1alpha1.OriginalTargetAnnotation] = v1alpha1.OriginalName(original)
 	relations.CopyMissing(object.Labels, original.Labels)
 	relations.CopyMissing(object.Annotations, original.Annotations)
@@ -330,7 +330,7 @@ func targetCopy(s *scope, target render.Target, name, key string, labels map[str
 }
 
 func copyMeta(inst *v1alpha1.Installation, name, key string, labels map[string]string, hash string) metav1.ObjectMeta {
-	meta := metaOf(inst, v1alpha1.DataObjectSourceImport, kit.InstallationScope(inst.Name), key, hash)
+	meta := metaOf(inst, v1alpha1.DataObjectSourceImport, storage.InstallationScope(inst.Name), key, hash)
 	meta.Labels[v1alpha1.DataObjectKeyLabel] = name
 	maps.Copy(meta.Labels, labels)
 	return meta
@@ -356,7 +356,7 @@ func (e *echo) changed() {
 	}
 }
 
-// await returns when shown does not return false any more, which it is asked now and after each change. It returns kit.ErrStop when the
+// await returns when shown does not return false any more, which it is asked now and after each change. It returns protocol.ErrStop when the
 // cache lags behind for seconds.
 func (e *echo) await(ctx context.Context, shown func() (bool, error)) error {
 	limit, cancel := context.WithTimeout(ctx, echoLimit)
@@ -370,7 +370,7 @@ func (e *echo) await(ctx context.Context, shown func() (bool, error)) error {
 		select {
 		case <-next:
 		case <-limit.Done():
-			return kit.ErrStop
+			return protocol.ErrStop
 		}
 	}
 }

@@ -24,7 +24,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
@@ -59,7 +60,7 @@ func TestE13CopiesOfAFormerInstallationAreMadeAnew(t *testing.T) {
 	owned := func(uid types.UID) *v1alpha1.DataObject {
 		inst := fixture.Working("root", string(uid), "job")
 		return &v1alpha1.DataObject{
-			ObjectMeta: copyMeta(inst, "in", "in", nil, kit.DataHash(v1alpha1.NewAnyJSON([]byte("1")))),
+			ObjectMeta: copyMeta(inst, "in", "in", nil, storage.DataHash(v1alpha1.NewAnyJSON([]byte("1")))),
 			Data:       v1alpha1.NewAnyJSON([]byte("1")),
 		}
 	}
@@ -325,7 +326,7 @@ func TestWhatIsSharedWithTheCacheIsNotChanged(t *testing.T) {
 		"an export that is deleted":      {v1alpha1.DataObjectSourceExport, "", deleteFormer},
 	} {
 		t.Run(name, func(t *testing.T) {
-			shared := &v1alpha1.Target{ObjectMeta: metaOf(inst, tc.source, kit.InstallationScope(inst.Name), "in", "")}
+			shared := &v1alpha1.Target{ObjectMeta: metaOf(inst, tc.source, storage.InstallationScope(inst.Name), "in", "")}
 			shared.UID, shared.ResourceVersion, shared.Annotations[relations.RetiredAnnotation] = "uid", "1", tc.retired
 			before, answers := shared.DeepCopy(), 0
 			api := interceptor.NewClient(fixture.Cluster(t, relations.Index), interceptor.Funcs{
@@ -385,5 +386,5 @@ func TestEchoGivesUpWithItsContext(t *testing.T) {
 	var known echo
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	assert.ErrorIs(t, known.await(ctx, func() (bool, error) { return false, nil }), kit.ErrStop)
+	assert.ErrorIs(t, known.await(ctx, func() (bool, error) { return false, nil }), protocol.ErrStop)
 }

@@ -24,8 +24,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/watching"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 	"github.com/flux-landscaper/flux-landscaper/sources/view"
 )
@@ -47,21 +47,21 @@ type Reconciler struct {
 	// RefuseUnknownKeys fails jobs whose blueprints have keys without effect.
 	RefuseUnknownKeys bool
 	// Backoff says when to try again after a failure.
-	Backoff *kit.Backoff
+	Backoff *queue.Backoff
 	// Jitter spreads the intervals of spec.automaticReconcile.
-	Jitter kit.Jitter
+	Jitter queue.Jitter
 	// Following says whether changes start jobs by default.
 	Following Following
 	// Now is the clock.
 	Now func() time.Time
 	// Shard holds the Installations that the process brings on.
-	Shard kit.Shard
+	Shard protocol.Shard
 
 	related *relations.Finder
 	// metadata reads Secrets from the cache of metadata; Client would ask the API server.
 	metadata client.Reader
 	// installations, executions, dataObjects, targets and states (Secrets of templates) know what was written to them.
-	installations, executions, dataObjects, targets, states kit.Consistency
+	installations, executions, dataObjects, targets, states protocol.Consistency
 	// begun has by Installation which job this process has begun, and when.
 	begun sync.Map
 	// kept has what running jobs have made of their inputs.
@@ -81,7 +81,7 @@ type scope struct {
 	persisted, started *v1alpha1.InstallationStatus
 	// outcome is set when the running job ended in this reconciliation.
 	outcome *outcome
-	jitter  kit.Jitter
+	jitter  queue.Jitter
 	begun   *sync.Map
 
 	// execution and children, by object name, are as the cache has them; foreign is somebody else's Execution with the name that ours would have.
@@ -118,7 +118,7 @@ type content struct {
 // outcome is how a job ended in a reconciliation.
 type outcome struct {
 	// failure is nil where the job has succeeded; message says then what it has deployed.
-	failure *kit.Failure
+	failure *protocol.Failure
 	message string
 	// took is for how long the job has run.
 	took time.Duration
@@ -156,14 +156,14 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 	if err != nil {
 		return err
 	}
-	return watches.WithOptions(fairqueue.Options(concurrency, 0)).Complete(r)
+	return watches.WithOptions(queue.Options(concurrency, 0)).Complete(r)
 }
 
 // setUp takes what reads Secrets and ConfigMaps from the cache of metadata.
 func (r *Reconciler) setUp(metadata client.Reader) {
 	r.metadata, r.Inputs.Metadata = metadata, metadata
 	r.related = &relations.Finder{Reader: r.Client, Live: r.Live}
-	r.restored = kit.NewRestorations()
+	r.restored = queue.NewRestorations()
 }
 
 // seen notes that the cache shows an object by now, or does not show it any more.
@@ -204,7 +204,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.begun.Delete(req.NamespacedName)
 		r.restored.Reset(req.String())
 		r.forget(req.NamespacedName)
-		kit.ForgetDurations(ctx, r.Metrics, inst, req.NamespacedName)
+		protocol.ForgetDurations(ctx, r.Metrics, inst, req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !r.Shard.Has(inst) {
@@ -223,19 +223,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.takeOver(ctx, s); err != nil {
 		return r.settle(ctx, s, err)
 	}
-	return r.settle(ctx, s, kit.Run(ctx, s, r.steps(inst)))
+	return r.settle(ctx, s, protocol.Run(ctx, s, r.steps(inst)))
 }
 
 // steps are what a reconciliation does, one after the other until one stops. Each says what it takes and gives.
-func (r *Reconciler) steps(inst *v1alpha1.Installation) []kit.Step[*scope] {
+func (r *Reconciler) steps(inst *v1alpha1.Installation) []protocol.Step[*scope] {
 	if forceRequested(inst) {
-		return []kit.Step[*scope]{
+		return []protocol.Step[*scope]{
 			r.dismantle, // force.go    everything there is, read live → record of what stays behind, the tree taken apart
 			r.release,   // delete.go   all gone                       → finalizer off
 		}
 	}
 	if !inst.DeletionTimestamp.IsZero() {
-		return []kit.Step[*scope]{
+		return []protocol.Step[*scope]{
 			r.mend,                 // status.go    job of an operation → annotation gone
 			r.findExecution,        // apply.go     name                → Execution as the cache has it
 			r.findChildren,         // apply.go     owner               → sub-installations as the cache has them
@@ -249,7 +249,7 @@ func (r *Reconciler) steps(inst *v1alpha1.Installation) []kit.Step[*scope] {
 			r.release,              // delete.go    all gone            → finalizer off
 		}
 	}
-	return []kit.Step[*scope]{
+	return []protocol.Step[*scope]{
 		// decide
 		r.checkOwner,    // trigger.go   owner                 → nobody, or an Installation that lists this one
 		r.mend,          // status.go    job of an operation   → annotation gone; a finalizer that was lost → back
@@ -282,7 +282,7 @@ func (r *Reconciler) steps(inst *v1alpha1.Installation) []kit.Step[*scope] {
 }
 
 // unprepared takes a step only where findPrepared has found that children have to get the specs of the running job.
-func unprepared(step kit.Step[*scope]) kit.Step[*scope] {
+func unprepared(step protocol.Step[*scope]) protocol.Step[*scope] {
 	return func(ctx context.Context, s *scope) error {
 		if s.prepared {
 			return nil

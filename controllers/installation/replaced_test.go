@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
@@ -33,7 +33,7 @@ func TestObjectsThatOnlyHaveOurLabelsStay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			s.played()
-			scope := kit.InstallationScope("leaf")
+			scope := storage.InstallationScope("leaf")
 			labels := map[string]string{
 				v1alpha1.DataObjectSourceTypeLabel: source, v1alpha1.DataObjectContextLabel: scope, v1alpha1.DataObjectSourceLabel: scope,
 			}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // endedJob is an Installation whose job ended in a phase, with a revision of its source.
@@ -95,7 +95,7 @@ func TestAJobThatFailsAgainForTheSameCauseCountsOnce(t *testing.T) {
 	inst.Status.ObservedGeneration, inst.Status.JobID, inst.Status.JobIDFinished = 2, "job", "job"
 	s := newScope(inst, time.Time{})
 	s.inst.Status.JobIDFinished = ""
-	refused := &kit.Failure{Kind: kit.Stalled, Operation: jobs.Operation, Reason: "Invalid", Err: errors.New("metadata.annotations: too long")}
+	refused := &protocol.Failure{Kind: protocol.Stalled, Operation: jobs.Operation, Reason: "Invalid", Err: errors.New("metadata.annotations: too long")}
 	s.fail(refused)
 	before := s.inst.Status.DeepCopy()
 	s.now = s.now.Add(time.Minute)

@@ -15,10 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/api/schedule"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
 
 // Intervals of spec.automaticReconcile that are not given.
@@ -54,7 +55,7 @@ func (s *scope) nextAutomatic() (time.Time, bool) {
 		return time.Time{}, false
 	}
 	finished := times.FinishedTime.Time
-	if kit.IsAhead(finished, s.now) {
+	if protocol.IsAhead(finished, s.now) {
 		finished = time.Time{}
 	}
 	switch {
@@ -86,7 +87,7 @@ func (s *scope) nextRetry(config *v1alpha1.FailedReconcile, finished time.Time) 
 // cannot be read was refused with the spec. A schedule is exact; intervals are spread, the same way whenever they are computed for a job.
 func (s *scope) nextInstant(from time.Time, expression string, interval *v1alpha1.Duration, standard time.Duration) (time.Time, bool) {
 	if expression != "" {
-		parsed, err := schedule.Parse(expression)
+		parsed, err := managedresource.ParseSchedule(expression)
 		if err != nil {
 			return time.Time{}, false
 		}
@@ -132,7 +133,7 @@ func (s *scope) forgetCounter(failed bool) {
 }
 
 // announceRetry shows a failure that the clock will try again as work in progress: nobody has to act yet.
-func (s *scope) announceRetry(failure *kit.Failure) {
+func (s *scope) announceRetry(failure *protocol.Failure) {
 	s.forgetCounter(true)
 	due, ok := s.nextAutomatic()
 	if !ok {
@@ -178,7 +179,7 @@ func (r *Reconciler) follow(ctx context.Context, s *scope) error {
 			return nil
 		}
 		jobs.Follow(inst, by)
-	case shown == nil && !inst.Spec.Suspend && !(isNew && conditions.GetReason(inst, meta.ReadyCondition) != kit.ReasonNotTriggered):
+	case shown == nil && !inst.Spec.Suspend && !(isNew && conditions.GetReason(inst, meta.ReadyCondition) != protocol.ReasonNotTriggered):
 		return r.beginToFollow(ctx, s, by)
 	default:
 		jobs.Follow(inst, by)
@@ -215,7 +216,7 @@ func (r *Reconciler) beginToFollow(ctx context.Context, s *scope, by string) err
 
 // startOf is the instant of an Installation within the spread, the same whenever it is computed.
 func (f Following) startOf(inst *v1alpha1.Installation, since time.Time) time.Time {
-	return since.Add(kit.Share(f.Spread, string(inst.UID))).UTC().Truncate(time.Second)
+	return since.Add(queue.Share(f.Spread, string(inst.UID))).UTC().Truncate(time.Second)
 }
 
 // by says what makes changes start jobs by default; "" when nothing does. The nearest that says anything counts: the Context, the namespace,

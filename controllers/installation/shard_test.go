@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
@@ -27,11 +27,11 @@ func TestE09ChildrenFollowTheShard(t *testing.T) {
 	for _, shard := range []string{"one", ""} {
 		edit(s, root, func(root *v1alpha1.Installation) {
 			if root.Labels = nil; shard != "" {
-				root.Labels = map[string]string{kit.ShardLabel: shard}
+				root.Labels = map[string]string{protocol.ShardLabel: shard}
 			}
 		})
 		for _, object := range []client.Object{child, &v1alpha1.Execution{ObjectMeta: s.named("root")}, &v1alpha1.Execution{ObjectMeta: s.named(child.Name)}} {
-			until(s, object, func(object client.Object) bool { return object.GetLabels()[kit.ShardLabel] == shard })
+			until(s, object, func(object client.Object) bool { return object.GetLabels()[protocol.ShardLabel] == shard })
 		}
 		s.quiet()
 	}

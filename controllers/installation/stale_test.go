@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
@@ -34,7 +34,7 @@ func TestNothingIsDecidedOnAnInstallationThatTheCacheShowsTooOld(t *testing.T) {
 				},
 			})
 			r.setUp(r.Client)
-			r.Now, r.Backoff, r.Recorder = time.Now, kit.NewBackoff(time.Second, time.Minute), silent
+			r.Now, r.Backoff, r.Recorder = time.Now, queue.NewBackoff(time.Second, time.Minute), silent
 			if lags {
 				r.installations.Wrote(fixture.Newer(inst))
 			}

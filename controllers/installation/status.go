@@ -22,8 +22,9 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/packing"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 // recordJob makes a new job durable before anything is created for it, with the children that it is going to make.
@@ -45,18 +46,18 @@ func (r *Reconciler) recordJob(ctx context.Context, s *scope) error {
 	}
 	if len(s.subinstallations)+len(s.children) == 0 {
 		s.inst.Status.SubInstCache = nil
-		kit.SetPhase(s.inst.Job(), v1alpha1.PhaseProgressing, s.now)
+		protocol.SetPhase(s.inst.Job(), v1alpha1.PhaseProgressing, s.now)
 	} else {
-		kit.SetPhase(s.inst.Job(), v1alpha1.PhaseInit, s.now)
+		protocol.SetPhase(s.inst.Job(), v1alpha1.PhaseInit, s.now)
 		if err := s.listChildren(s.subinstallations, r.Inputs.SignaturePolicy == inputs.Enforce); err != nil {
 			return err
 		}
 	}
 	if s.inst.Status.LastError == nil {
 		if s.triggered == "" {
-			kit.Progress(s.inst, meta.ProgressingReason, "job started")
+			protocol.Progress(s.inst, meta.ProgressingReason, "job started")
 		}
-		s.inst.Status.LastError = kit.NewError(nil, jobs.Unfinished, s.now)
+		s.inst.Status.LastError = protocol.NewError(nil, jobs.Unfinished, s.now)
 	}
 	return r.writeStart(ctx, s)
 }
@@ -73,7 +74,7 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 		r.forget(key)
 		s.takeOverChange()
 	}
-	if writeErr := r.writeEnd(ctx, s); writeErr != nil && !errors.Is(writeErr, kit.ErrStop) {
+	if writeErr := r.writeEnd(ctx, s); writeErr != nil && !errors.Is(writeErr, protocol.ErrStop) {
 		return r.Backoff.Later(ctx, key, fmt.Errorf("write the end of a reconciliation: %w", writeErr)), nil
 	}
 	return ctrl.Result{RequeueAfter: s.requeue}, nil
@@ -82,34 +83,34 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 // absorb puts a failure into the status. It returns final when nothing is to be written.
 func (r *Reconciler) absorb(s *scope, err error) (ctrl.Result, bool) {
 	key := client.ObjectKeyFromObject(s.inst)
-	if kit.IsTransient(err) || errors.As(err, new(inputs.UnreadSource)) {
+	if protocol.IsTransient(err) || errors.As(err, new(inputs.UnreadSource)) {
 		return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}, true
 	}
-	failure := kit.AsOwnFailure(jobs.Operation, err)
-	if failure.Kind == kit.Stalled && s.clusters != nil && s.clusters.Unanswered != nil {
-		failure = &kit.Failure{Kind: kit.Retry, Operation: failure.Operation, Reason: "ClusterUnreachable", Err: failure.Err}
+	failure := protocol.AsOwnFailure(jobs.Operation, err)
+	if failure.Kind == protocol.Stalled && s.clusters != nil && s.clusters.Unanswered != nil {
+		failure = &protocol.Failure{Kind: protocol.Retry, Operation: failure.Operation, Reason: "ClusterUnreachable", Err: failure.Err}
 	}
-	if failure.Kind == kit.Stalled && s.clusters != nil && s.clusters.Refused != nil {
+	if failure.Kind == protocol.Stalled && s.clusters != nil && s.clusters.Refused != nil {
 		failure.Reason = jobs.ReasonBeyondImports
 	}
-	if failure.Kind == kit.Stalled && forceRequested(s.inst) {
-		failure = &kit.Failure{Kind: kit.Retry, Operation: forceOperation, Reason: failure.Reason, Err: failure.Err} // nothing else begins it again
+	if failure.Kind == protocol.Stalled && forceRequested(s.inst) {
+		failure = &protocol.Failure{Kind: protocol.Retry, Operation: forceOperation, Reason: failure.Reason, Err: failure.Err} // nothing else begins it again
 	}
 	switch failure.Kind {
-	case kit.Stalled:
+	case protocol.Stalled:
 		s.fail(failure)
-	case kit.Waiting:
-		kit.Progress(s.inst, failure.Reason, failure.Error())
-	case kit.Retry:
-		kit.TryAgain(s.inst, failure, s.now)
+	case protocol.Waiting:
+		protocol.Progress(s.inst, failure.Reason, failure.Error())
+	case protocol.Retry:
+		protocol.TryAgain(s.inst, failure, s.now)
 		s.wake(r.Backoff.After(key, err))
 	}
 	return ctrl.Result{}, false
 }
 
-func (s *scope) fail(failure *kit.Failure) {
+func (s *scope) fail(failure *protocol.Failure) {
 	failure.Heals = failure.Heals || jobs.Heals(s.inst, failure.Operation, failure.Reason)
-	if kit.Fail(s.inst, failure, s.now) {
+	if protocol.Fail(s.inst, failure, s.now) {
 		s.recordRevision()
 	}
 	s.announceRetry(failure)
@@ -123,7 +124,7 @@ func (r *Reconciler) complete(_ context.Context, s *scope) error {
 	} else if s.inst.Status.SubInstCache != nil {
 		s.inst.Status.SubInstCache.OrphanedSubs = nil
 	}
-	kit.Succeed(s.inst, "", s.now)
+	protocol.Succeed(s.inst, "", s.now)
 	s.recordRevision()
 	s.showSuccess()
 	s.forgetCounter(false)
@@ -141,9 +142,9 @@ func (r *Reconciler) markApplied(ctx context.Context, s *scope) error {
 	if s.inst.Status.Phase == v1alpha1.PhaseProgressing && jobs.IsUnfinished(s.inst.Status.LastError) {
 		return nil
 	}
-	kit.SetPhase(s.inst.Job(), v1alpha1.PhaseProgressing, s.now)
-	s.inst.Status.LastError = kit.NewError(s.inst.Status.LastError, jobs.Unfinished, s.now)
-	kit.Progress(s.inst, meta.ProgressingReason, workingMessage)
+	protocol.SetPhase(s.inst.Job(), v1alpha1.PhaseProgressing, s.now)
+	s.inst.Status.LastError = protocol.NewError(s.inst.Status.LastError, jobs.Unfinished, s.now)
+	protocol.Progress(s.inst, meta.ProgressingReason, workingMessage)
 	return r.writeStatus(ctx, s)
 }
 
@@ -186,7 +187,7 @@ func (s *scope) took() time.Duration {
 func (s *scope) showSuccess() {
 	items, took := 0, ""
 	if s.execution != nil {
-		if templates, err := packing.Unpack(&s.execution.Spec); err == nil {
+		if templates, err := storage.Unpack(&s.execution.Spec); err == nil {
 			items = len(templates)
 		}
 	}
@@ -220,7 +221,7 @@ func (r *Reconciler) writeStart(ctx context.Context, s *scope) error {
 	if err := r.writeStatus(ctx, s); err != nil {
 		return err
 	}
-	return r.patchMetadata(ctx, s, s.answer(kit.MetadataChange{AddFinalizer: v1alpha1.Finalizer}))
+	return r.patchMetadata(ctx, s, s.answer(protocol.MetadataChange{AddFinalizer: v1alpha1.Finalizer}))
 }
 
 // recordStart writes that the job of an operation has started, in status and then in metadata, where it ends in the reconciliation that started
@@ -243,7 +244,7 @@ func (r *Reconciler) recordStart(ctx context.Context, s *scope) error {
 
 // writeStatus writes the status if it changed.
 func (r *Reconciler) writeStatus(ctx context.Context, s *scope) (err error) {
-	s.persisted, err = kit.WriteStatus(ctx, r.Client, s.inst, &s.inst.Status, s.persisted, &r.installations)
+	s.persisted, err = protocol.WriteStatus(ctx, r.Client, s.inst, &s.inst.Status, s.persisted, &r.installations)
 	return err
 }
 
@@ -258,7 +259,7 @@ func (r *Reconciler) queueNext(ctx context.Context, s *scope) error {
 	}
 	if job, message := jobs.NextJob(s.inst, parent); job != "" {
 		s.inst.Status.JobID = job
-		kit.Progress(s.inst, meta.ProgressingReason, message)
+		protocol.Progress(s.inst, meta.ProgressingReason, message)
 	}
 	return nil
 }
@@ -316,10 +317,10 @@ const finalizerRestoredMessage = "the finalizer " + v1alpha1.Finalizer + " was r
 	"To leave it there annotate " + v1alpha1.DeleteWithoutUninstallAnnotation + "=true"
 
 // patchMetadata writes metadata and keeps the status that this reconciliation has prepared.
-func (r *Reconciler) patchMetadata(ctx context.Context, s *scope, change kit.MetadataChange) error {
-	err := kit.PatchMetadataOnly(ctx, r.Client, s.inst, &s.inst.Status, change, &r.installations)
+func (r *Reconciler) patchMetadata(ctx context.Context, s *scope, change protocol.MetadataChange) error {
+	err := protocol.PatchMetadataOnly(ctx, r.Client, s.inst, &s.inst.Status, change, &r.installations)
 	if apierrors.IsNotFound(err) {
-		return kit.ErrStop
+		return protocol.ErrStop
 	}
 	return err
 }
@@ -328,7 +329,7 @@ func (r *Reconciler) patchMetadata(ctx context.Context, s *scope, change kit.Met
 // either the annotation or the new job. It puts the finalizer back where a client has removed it while there is something to clean up, more and
 // more rarely while that repeats. It writes nothing where nothing is amiss.
 func (r *Reconciler) mend(ctx context.Context, s *scope) error {
-	key, change := client.ObjectKeyFromObject(s.inst).String(), kit.MetadataChange{}
+	key, change := client.ObjectKeyFromObject(s.inst).String(), protocol.MetadataChange{}
 	isLacking := s.inst.DeletionTimestamp.IsZero() && (s.inst.Status.ExecutionReference != nil || s.inst.Status.SubInstCache != nil) &&
 		!slices.Contains(s.inst.Finalizers, v1alpha1.Finalizer)
 	if isLacking && r.restored.IsInBackOffSinceUpdate(key, s.now) {
@@ -342,12 +343,12 @@ func (r *Reconciler) mend(ctx context.Context, s *scope) error {
 		return err
 	}
 	r.restored.Next(key, s.now)
-	r.Recorder.Event(s.inst, corev1.EventTypeWarning, kit.ReasonFinalizerRestored, finalizerRestoredMessage)
+	r.Recorder.Event(s.inst, corev1.EventTypeWarning, queue.ReasonFinalizerRestored, finalizerRestoredMessage)
 	return nil
 }
 
 // answer adds to a change of metadata what forgets the operation that has started a job.
-func (s *scope) answer(change kit.MetadataChange) kit.MetadataChange {
+func (s *scope) answer(change protocol.MetadataChange) protocol.MetadataChange {
 	if !jobs.OperationAnswered(s.inst) {
 		return change
 	}
@@ -367,7 +368,7 @@ func (r *Reconciler) findLoss(ctx context.Context, s *scope) (*jobs.Loss, error)
 	if lost == "" || err != nil {
 		return nil, err
 	}
-	return &jobs.Loss{Reason: kit.ReasonExportLost, Message: lost + " was deleted, which this installation exports: the next job of the root exports it again"}, nil
+	return &jobs.Loss{Reason: protocol.ReasonExportLost, Message: lost + " was deleted, which this installation exports: the next job of the root exports it again"}, nil
 }
 
 // showLoss makes an idle Installation that has lost a child Stalled and not Ready, and takes that back. The phase stays that of the last job, and
@@ -392,8 +393,8 @@ func (r *Reconciler) showLoss(ctx context.Context, s *scope) (shown bool, err er
 			return false, err
 		}
 	}
-	kit.ShowFailure(s.inst, &kit.Failure{
-		Kind: kit.Stalled, Operation: jobs.Operation, Reason: found.Reason, Heals: found.Reason != kit.ReasonChildLost, Err: errors.New(found.Message),
+	protocol.ShowFailure(s.inst, &protocol.Failure{
+		Kind: protocol.Stalled, Operation: jobs.Operation, Reason: found.Reason, Heals: found.Reason != protocol.ReasonChildLost, Err: errors.New(found.Message),
 	})
 	if s.inst.IsRoot() && s.inst.Spec.Suspend {
 		s.inst.Status.ObservedGeneration = s.inst.Generation // as that of every suspended one is
@@ -430,14 +431,14 @@ func (r *Reconciler) exportsAgain(ctx context.Context, s *scope) (string, error)
 	if err != nil {
 		return "", err
 	}
-	if below := jobs.LossOf(s.inst, s.execution, s.children); lost == "" && below != nil && below.Reason == kit.ReasonExportLost {
+	if below := jobs.LossOf(s.inst, s.execution, s.children); lost == "" && below != nil && below.Reason == protocol.ReasonExportLost {
 		lost = below.Message
 	}
 	times := s.inst.Status.TransitionTimes
 	if lost == "" || times == nil || times.FinishedTime == nil || s.inst.Status.ObservedGeneration != s.inst.Generation {
 		return "", nil
 	}
-	if due := times.FinishedTime.Add(exportPace); due.After(s.now) && !kit.IsAhead(due, s.now) {
+	if due := times.FinishedTime.Add(exportPace); due.After(s.now) && !protocol.IsAhead(due, s.now) {
 		s.wake(due.Sub(s.now))
 		return "", nil
 	}

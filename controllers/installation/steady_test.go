@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
@@ -296,11 +296,11 @@ func TestWhyWorkIsNotDoneIsShownAtTheRoot(t *testing.T) {
 	s.create(fixture.Following(s.parentOf("root", "a")))
 	child := s.child("root")
 	execution := s.execution(child.Name, "")
-	shows := func(cause kit.Cause) {
+	shows := func(cause protocol.Cause) {
 		editStatus(s, execution, func(execution *v1alpha1.Execution) {
 			execution.Status.JobID, execution.Status.Phase = givenJob(execution), v1alpha1.PhaseProgressing
 			execution.Status.ObservedGeneration = execution.Generation
-			kit.ShowCause(execution, cause, "at work")
+			protocol.ShowCause(execution, cause, "at work")
 		})
 	}
 	requireShown := func(message string) int {
@@ -311,15 +311,15 @@ func TestWhyWorkIsNotDoneIsShownAtTheRoot(t *testing.T) {
 		s.quiet()
 		return len(s.seen.of(s, s.installation("root", always)))
 	}
-	fails := func(cause string) { shows(kit.Cause{Reason: meta.ProgressingWithRetryReason, Message: cause}) }
+	fails := func(cause string) { shows(protocol.Cause{Reason: meta.ProgressingWithRetryReason, Message: cause}) }
 	fails("no route")
 	first := requireShown(child.Name + ": no route")
 	fails("no right")
 	assert.Equal(t, first+1, requireShown(child.Name+": no right"))
-	shows(kit.Cause{Reason: kit.ReasonAgentUnreachable, Message: "no agent"})
+	shows(protocol.Cause{Reason: protocol.ReasonAgentUnreachable, Message: "no agent"})
 	assert.Equal(t, first+2, requireShown(child.Name+": no agent"))
-	assert.Equal(t, kit.ReasonAgentUnreachable, conditions.GetReason(s.installation("root", always), meta.ReadyCondition))
-	shows(kit.Cause{})
+	assert.Equal(t, protocol.ReasonAgentUnreachable, conditions.GetReason(s.installation("root", always), meta.ReadyCondition))
+	shows(protocol.Cause{})
 	assert.Equal(t, first+3, requireShown(workingMessage))
 }
 

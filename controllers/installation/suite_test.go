@@ -31,7 +31,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/confined/rendering"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 	"github.com/flux-landscaper/flux-landscaper/tests/mortal"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
@@ -94,7 +95,7 @@ func (s *stage) start() {
 	yes := true
 	mgr, err := ctrl.NewManager(s.access, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &yes},
-		Cache: cache.Options{DefaultTransform: kit.StripManagedFields, DefaultNamespaces: map[string]cache.Config{s.namespace: {}}},
+		Cache: cache.Options{DefaultTransform: protocol.StripManagedFields, DefaultNamespaces: map[string]cache.Config{s.namespace: {}}},
 		NewClient: func(access *rest.Config, options client.Options) (client.Client, error) {
 			options.Cache.DisableFor = []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}
 			direct, err := client.NewWithWatch(access, options)
@@ -109,7 +110,7 @@ func (s *stage) start() {
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: cmp.Or(s.events, record.EventRecorder(silent)), Now: time.Now,
 		Inputs:  inputs.Reader{Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Renderer: s.renderer},
 		Metrics: runtimectrl.NewMetrics(mgr, metrics.NewRecorder(), v1alpha1.Finalizer),
-		Backoff: kit.NewBackoff(10*time.Millisecond, time.Second), RefuseUnknownKeys: s.strict,
+		Backoff: queue.NewBackoff(10*time.Millisecond, time.Second), RefuseUnknownKeys: s.strict,
 	}
 	require.NoError(s.t, reconciler.SetupWithManager(s.ctx, mgr, 4))
 	s.stop = platform.Run(s.ctx, s.t, mgr)

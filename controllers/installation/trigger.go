@@ -18,7 +18,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // decideJob lets a running job go on, starts one when something asks for it, and stops otherwise.
@@ -34,7 +34,7 @@ func (r *Reconciler) decideJob(ctx context.Context, s *scope) error {
 		return err
 	}
 	if reason == "" {
-		return kit.ErrStop
+		return protocol.ErrStop
 	}
 	s.start(jobs.NewJobID(s.inst), reason)
 	r.Inputs.NoteSources(ctx, s.inst)
@@ -142,7 +142,7 @@ func (s *scope) showPending() {
 	switch {
 	case !s.inst.IsRoot():
 	case s.inst.Spec.Suspend && s.inst.Status.JobID == "":
-		kit.Pending(s.inst, kit.ReasonSuspended, "spec.suspend is set; nothing starts until it is removed")
+		protocol.Pending(s.inst, protocol.ReasonSuspended, "spec.suspend is set; nothing starts until it is removed")
 	case s.inst.Spec.Suspend:
 		// What is suspended stays what it is, and whoever waits for the spec to be observed, as a Flux Kustomization does, waits no longer. The end
 		// of the suspension is another spec, so no change is lost.
@@ -161,7 +161,7 @@ func (s *scope) showPending() {
 		if conditions.IsFalse(s.inst, jobs.FollowsChangesCondition) {
 			message = conditions.GetMessage(s.inst, jobs.FollowsChangesCondition)
 		}
-		s.pending(s.inst.Generation != s.inst.Status.ObservedGeneration, kit.ReasonNotTriggered, message)
+		s.pending(s.inst.Generation != s.inst.Status.ObservedGeneration, protocol.ReasonNotTriggered, message)
 	}
 }
 
@@ -181,11 +181,11 @@ func (r *Reconciler) nestedTrigger(ctx context.Context, inst *v1alpha1.Installat
 // pending shows that a changed spec is not applied.
 func (s *scope) pending(changed bool, reason, message string) {
 	if changed {
-		kit.Pending(s.inst, reason, message)
+		protocol.Pending(s.inst, reason, message)
 		return
 	}
 	if ready := conditions.Get(s.inst, meta.ReadyCondition); ready != nil &&
-		(ready.Reason == kit.ReasonNotTriggered || ready.Reason == kit.ReasonSuspended) {
+		(ready.Reason == protocol.ReasonNotTriggered || ready.Reason == protocol.ReasonSuspended) {
 		s.restoreReady()
 	}
 }
@@ -196,7 +196,7 @@ func (s *scope) restoreReady() {
 	case s.inst.Status.Phase == v1alpha1.PhaseSucceeded:
 		s.showSuccess()
 	case last != nil:
-		kit.ShowFailure(s.inst, jobs.FailureOf(s.inst))
+		protocol.ShowFailure(s.inst, jobs.FailureOf(s.inst))
 	}
 }
 
@@ -208,7 +208,7 @@ func (s *scope) start(id, reason string) {
 	if !s.inst.DeletionTimestamp.IsZero() {
 		phase = v1alpha1.PhaseDeleting
 	}
-	kit.Begin(s.inst, id, phase, s.now)
+	protocol.Begin(s.inst, id, phase, s.now)
 	s.begun.Store(client.ObjectKeyFromObject(s.inst), begunJob{id, s.now})
 	s.inst.Status.ObservedGeneration = s.inst.Generation
 	if token, ok := meta.ReconcileAnnotationValue(s.inst.Annotations); ok {
@@ -223,7 +223,7 @@ func (s *scope) start(id, reason string) {
 	if conditions.IsUnknown(s.inst, jobs.FollowsChangesCondition) {
 		conditions.Delete(s.inst, jobs.FollowsChangesCondition)
 	}
-	kit.Progress(s.inst, meta.ProgressingReason, "job started: "+reason)
+	protocol.Progress(s.inst, meta.ProgressingReason, "job started: "+reason)
 	s.started = s.inst.Status.DeepCopy()
 }
 
@@ -272,7 +272,7 @@ func (r *Reconciler) showMissingImport(ctx context.Context, s *scope) error {
 		return nil
 	}
 	if known == "" {
-		r.Recorder.Event(s.inst, corev1.EventTypeWarning, jobs.ReasonImportNotFound, kit.Message(missing))
+		r.Recorder.Event(s.inst, corev1.EventTypeWarning, jobs.ReasonImportNotFound, protocol.Message(missing))
 	}
 	conditions.MarkTrue(s.inst, jobs.ImportMissingCondition, jobs.ReasonImportNotFound, "%s", missing)
 	return nil
@@ -283,8 +283,8 @@ const loopGuardMessage = "the annotation " + v1alpha1.OperationAnnotation + " is
 	": \"true\"; to start a job by hand set " + meta.ReconcileRequestAnnotation
 
 // forgetOperation is the change that removes the operation annotation.
-func forgetOperation() kit.MetadataChange {
-	return kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}}
+func forgetOperation() protocol.MetadataChange {
+	return protocol.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}}
 }
 
 // readOperation finds out what the operation annotation asks for. One that Flux owns is left alone, because Flux would put it back at every
@@ -298,7 +298,7 @@ func (r *Reconciler) readOperation(ctx context.Context, s *scope) error {
 	if meaning == jobs.AsksNothing {
 		return nil
 	}
-	owned, err := kit.IsAppliedByFlux(ctx, r.Live, s.inst, "Installation", v1alpha1.OperationAnnotation)
+	owned, err := protocol.IsAppliedByFlux(ctx, r.Live, s.inst, "Installation", v1alpha1.OperationAnnotation)
 	switch {
 	case err != nil:
 		return err
@@ -315,9 +315,9 @@ func (r *Reconciler) readOperation(ctx context.Context, s *scope) error {
 
 // showInGit shows that Flux keeps an operation and what that means, with one event when it begins.
 func (r *Reconciler) showInGit(s *scope) {
-	reason, message := kit.ReasonLoopGuard, loopGuardMessage
+	reason, message := protocol.ReasonLoopGuard, loopGuardMessage
 	if s.inst.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationInterrupt {
-		reason, message = kit.ReasonInterruptInGit, kit.InterruptInGitMessage
+		reason, message = protocol.ReasonInterruptInGit, protocol.InterruptInGitMessage
 	}
 	if conditions.GetReason(s.inst, jobs.OperationInGitCondition) != reason {
 		r.Recorder.Event(s.inst, corev1.EventTypeWarning, reason, message)
@@ -329,7 +329,7 @@ func (r *Reconciler) showInGit(s *scope) {
 // put it back at every sync; it ends the job that runs when it comes, and no later one.
 func (r *Reconciler) interrupt(ctx context.Context, s *scope) error {
 	if s.inst.Annotations[v1alpha1.OperationAnnotation] != v1alpha1.OperationInterrupt {
-		if kit.IsInterruptKnown(s.inst) {
+		if protocol.IsInterruptKnown(s.inst) {
 			conditions.Delete(s.inst, jobs.OperationInGitCondition)
 		}
 		return nil
@@ -341,11 +341,11 @@ func (r *Reconciler) interrupt(ctx context.Context, s *scope) error {
 		}
 		s.start(jobs.NewJobID(s.inst), reason) // the job that the parent has asked for is interrupted, too
 	}
-	isKept, err := kit.IsAppliedByFlux(ctx, r.Live, s.inst, "Installation", v1alpha1.OperationAnnotation)
-	if err != nil || isKept && kit.IsInterruptKnown(s.inst) {
+	isKept, err := protocol.IsAppliedByFlux(ctx, r.Live, s.inst, "Installation", v1alpha1.OperationAnnotation)
+	if err != nil || isKept && protocol.IsInterruptKnown(s.inst) {
 		return err
 	}
-	err = r.interruptChildren(ctx, s, func(child kit.JobObject) bool { return child.Job().JobIDFinished != s.inst.Status.JobID })
+	err = r.interruptChildren(ctx, s, func(child protocol.JobObject) bool { return child.Job().JobIDFinished != s.inst.Status.JobID })
 	if err != nil {
 		return err
 	}
@@ -355,8 +355,8 @@ func (r *Reconciler) interrupt(ctx context.Context, s *scope) error {
 		conditions.Delete(s.inst, jobs.OperationInGitCondition)
 	}
 	if s.inst.DeletionTimestamp.IsZero() && (!jobs.Prepared(s.inst, s.execution, s.children) || s.isHeldUp()) || s.execution == nil && len(s.children) == 0 {
-		s.fail(kit.Interrupted())
-		return kit.ErrStop
+		s.fail(protocol.Interrupted())
+		return protocol.ErrStop
 	}
 	if isKept {
 		return nil
@@ -375,9 +375,9 @@ func (s *scope) isHeldUp() bool {
 // their metadata, but nobody except this controller writes their status. A deletion needs no owner, so it is not checked there.
 func (r *Reconciler) checkOwner(ctx context.Context, s *scope) error {
 	_, err := r.related.ListingParent(ctx, s.inst, relations.IsListed)
-	failure, last := (*kit.Failure)(nil), s.inst.Status.LastError
+	failure, last := (*protocol.Failure)(nil), s.inst.Status.LastError
 	if errors.As(err, &failure) && s.inst.Status.IsIdle() && last != nil && last.Reason == failure.Reason && last.Message == failure.Error() {
-		return kit.ErrStop // the status says so already
+		return protocol.ErrStop // the status says so already
 	}
 	return err
 }

@@ -17,13 +17,14 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
 func TestE08ASourceThatIsTriedAgainChangesNoStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &Reconciler{Backoff: kit.NewBackoff(time.Second, time.Minute)}
+		r := &Reconciler{Backoff: queue.NewBackoff(time.Second, time.Minute)}
 		s := newScope(&v1alpha1.Installation{}, time.Unix(1, 0))
 		first, final := r.absorb(s, inputs.UnreadSource{Cause: io.ErrUnexpectedEOF})
 		assert.True(t, final)
@@ -39,18 +40,18 @@ func TestShowPending(t *testing.T) {
 		change func(*v1alpha1.Installation)
 		want   string
 	}{
-		"edited, follows nothing":  {func(inst *v1alpha1.Installation) { inst.Generation++ }, kit.ReasonNotTriggered},
+		"edited, follows nothing":  {func(inst *v1alpha1.Installation) { inst.Generation++ }, protocol.ReasonNotTriggered},
 		"edited, follows changes":  {func(inst *v1alpha1.Installation) { fixture.Following(inst); inst.Generation++ }, "Before"},
 		"edited sub-installation":  {func(inst *v1alpha1.Installation) { fixture.Nest(inst); inst.Generation++ }, "Before"},
 		"suspended, with a result": {func(inst *v1alpha1.Installation) { inst.Spec.Suspend = true; inst.Generation++ }, meta.ReconciliationSucceededReason},
 		"suspended, never started": {func(inst *v1alpha1.Installation) {
 			inst.Spec.Suspend = true
 			inst.Status = v1alpha1.InstallationStatus{}
-		}, kit.ReasonSuspended},
-		"the edit was taken back":       {func(inst *v1alpha1.Installation) { kit.Pending(inst, kit.ReasonNotTriggered, "pending") }, meta.ReconciliationSucceededReason},
-		"the suspension was taken back": {func(inst *v1alpha1.Installation) { kit.Pending(inst, kit.ReasonSuspended, "pending") }, meta.ReconciliationSucceededReason},
+		}, protocol.ReasonSuspended},
+		"the edit was taken back":       {func(inst *v1alpha1.Installation) { protocol.Pending(inst, protocol.ReasonNotTriggered, "pending") }, meta.ReconciliationSucceededReason},
+		"the suspension was taken back": {func(inst *v1alpha1.Installation) { protocol.Pending(inst, protocol.ReasonSuspended, "pending") }, meta.ReconciliationSucceededReason},
 		"the result was a failure": {func(inst *v1alpha1.Installation) {
-			kit.Pending(inst, kit.ReasonNotTriggered, "pending")
+			protocol.Pending(inst, protocol.ReasonNotTriggered, "pending")
 			inst.Status.Phase, inst.Status.LastError = v1alpha1.PhaseFailed, &v1alpha1.Error{Reason: "RenderFailed", Message: "boom"}
 		}, "RenderFailed"},
 	} {

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
@@ -122,7 +122,7 @@ func (s *stage) played() {
 					continue
 				}
 				execution.Status.JobID, execution.Status.ObservedGeneration = job, execution.Generation
-				kit.Succeed(execution, "played", time.Now())
+				protocol.Succeed(execution, "played", time.Now())
 				_ = s.client.Status().Update(s.ctx, execution) // a newer version comes if this one is none any more
 			}
 		}

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // MaxName is the length of the longest name of a pair.
@@ -67,7 +67,7 @@ func (k Key) Check(operation string) error {
 	if len(k.Name()) <= MaxName {
 		return nil
 	}
-	return kit.Stall(operation, ReasonName,
+	return protocol.Stall(operation, ReasonName,
 		"the name %q of DeployerRegistration %q in Environment %q has %d characters, %d at most; shorten the name of one of them",
 		k.Name(), k.Registration, k.Environment, len(k.Name()), MaxName)
 }
@@ -78,11 +78,11 @@ func (k Key) CheckMade(operation, kind string, object client.Object) error {
 	case other == k:
 		return nil
 	case IsMade(object):
-		return kit.Stall(operation, ReasonName,
+		return protocol.Stall(operation, ReasonName,
 			"%s %s belongs to DeployerRegistration %q in Environment %q, and DeployerRegistration %q in Environment %q would have the same name; rename one of them",
 			kind, nameOf(object), other.Registration, other.Environment, k.Registration, k.Environment)
 	}
-	return kit.Stall(operation, ReasonName,
+	return protocol.Stall(operation, ReasonName,
 		"%s %s exists and was not made by the deployer management; delete or rename it, or rename DeployerRegistration %q or Environment %q",
 		kind, nameOf(object), k.Registration, k.Environment)
 }
@@ -189,7 +189,7 @@ func Delete(ctx context.Context, live client.Reader, c client.Client, operation 
 		if !installation.DeletionTimestamp.IsZero() {
 			continue
 		}
-		if err := kit.DeleteLive(ctx, live, c, installation.DeepCopy(), nil); err != nil {
+		if err := protocol.DeleteLive(ctx, live, c, installation.DeepCopy(), nil); err != nil {
 			return err
 		}
 	}
@@ -201,7 +201,7 @@ func Delete(ctx context.Context, live client.Reader, c client.Client, operation 
 	if n := len(installations) - 1; n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return kit.Wait(operation, kit.ReasonDeleting, "Installation %s/%s%s has to be gone first; it says: %s",
+	return protocol.Wait(operation, protocol.ReasonDeleting, "Installation %s/%s%s has to be gone first; it says: %s",
 		first.Namespace, first.Name, more, words(first))
 }
 
@@ -255,15 +255,15 @@ func names(text string) []string {
 
 // Show puts into the conditions of an Environment or DeployerRegistration that it is Ready, with a message, or what keeps it from that. Working is
 // the reason of Reconciling where nobody has to act; empty means that of the failure.
-func Show(obj conditions.Setter, failure *kit.Failure, working, ready string) {
+func Show(obj conditions.Setter, failure *protocol.Failure, working, ready string) {
 	if failure == nil {
 		conditions.Delete(obj, meta.ReconcilingCondition)
 		conditions.Delete(obj, meta.StalledCondition)
 		conditions.MarkTrue(obj, meta.ReadyCondition, meta.SucceededReason, "%s", ready)
 		return
 	}
-	reason, message := kit.Reason(failure.Reason), kit.Message(failure.Error())
-	if failure.Kind == kit.Stalled {
+	reason, message := protocol.Reason(failure.Reason), protocol.Message(failure.Error())
+	if failure.Kind == protocol.Stalled {
 		conditions.MarkStalled(obj, reason, "%s", message)
 	} else {
 		conditions.MarkReconciling(obj, cmp.Or(working, reason), "%s", message)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // maxListed is how many Environments the status of a registration lists. It is written whenever a pair changes: with all pairs of a fleet in it, what
@@ -25,7 +25,7 @@ type judgement struct {
 	// listed are those of the status.
 	listed []v1alpha1.RegistrationEnvironment
 	// failure is the gravest that is missing; nil when nothing is.
-	failure      *kit.Failure
+	failure      *protocol.Failure
 	total, ready int
 }
 
@@ -50,7 +50,7 @@ func judge(registration *v1alpha1.DeployerRegistration, environments []*v1alpha1
 		} else {
 			found.listed = append(found.listed, shown)
 		}
-		if failure != nil && (found.failure == nil || found.failure.Kind != kit.Stalled && failure.Kind == kit.Stalled) {
+		if failure != nil && (found.failure == nil || found.failure.Kind != protocol.Stalled && failure.Kind == protocol.Stalled) {
 			found.failure = failure
 		}
 	}
@@ -60,10 +60,10 @@ func judge(registration *v1alpha1.DeployerRegistration, environments []*v1alpha1
 }
 
 // judgePair judges one pair by its Installation, which may be nil.
-func judgePair(key pair.Key, env *v1alpha1.Environment, installation *v1alpha1.Installation, shown *v1alpha1.RegistrationEnvironment) *kit.Failure {
+func judgePair(key pair.Key, env *v1alpha1.Environment, installation *v1alpha1.Installation, shown *v1alpha1.RegistrationEnvironment) *protocol.Failure {
 	if err := key.Check(operation); err != nil {
 		shown.Message = err.Error()
-		return kit.AsFailure(operation, err)
+		return protocol.AsFailure(operation, err)
 	}
 	if installation != nil {
 		shown.Installation = installation.Name
@@ -73,22 +73,22 @@ func judgePair(key pair.Key, env *v1alpha1.Environment, installation *v1alpha1.I
 	if state.Ready {
 		return nil
 	}
-	failure := &kit.Failure{Kind: kit.Waiting, Operation: operation, Reason: "DeployerNotReady"}
+	failure := &protocol.Failure{Kind: protocol.Waiting, Operation: operation, Reason: "DeployerNotReady"}
 	if state.Stalled {
-		failure.Kind = kit.Stalled
+		failure.Kind = protocol.Stalled
 	}
 	message := state.Message
 	for _, deployer := range env.Status.Deployers {
 		if deployer.Name == key.Registration && deployer.Message != "" {
-			failure.Kind, failure.Reason, failure.Codes = kit.Stalled, "DeployerPrevented", []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}
+			failure.Kind, failure.Reason, failure.Codes = protocol.Stalled, "DeployerPrevented", []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}
 			message = deployer.Message
 		}
 	}
-	if failure.Kind != kit.Stalled && !conditions.IsTrue(env, v1alpha1.AgentConnectedCondition) {
-		failure.Kind, failure.Reason = kit.Waiting, kit.ReasonAgentUnreachable
+	if failure.Kind != protocol.Stalled && !conditions.IsTrue(env, v1alpha1.AgentConnectedCondition) {
+		failure.Kind, failure.Reason = protocol.Waiting, protocol.ReasonAgentUnreachable
 		message += "; " + cmp.Or(conditions.GetMessage(env, v1alpha1.AgentConnectedCondition), "its agent is awaited")
 	}
-	shown.Message = kit.Message(message)
+	shown.Message = protocol.Message(message)
 	failure.Err = fmt.Errorf("environment %s: %s", env.Name, shown.Message)
 	return failure
 }
@@ -102,8 +102,8 @@ func (s *scope) observe(found judgement) {
 	}
 	d.Status.Environments = found.listed
 	d.Status.TotalEnvironments, d.Status.ReadyEnvironments = int32(found.total), int32(found.ready) // #nosec G115 -- nobody has so many clusters
-	if found.failure != nil && found.failure.Kind == kit.Stalled {
-		d.Status.LastError = kit.NewError(d.Status.LastError, found.failure, s.now)
+	if found.failure != nil && found.failure.Kind == protocol.Stalled {
+		d.Status.LastError = protocol.NewError(d.Status.LastError, found.failure, s.now)
 	} else {
 		d.Status.LastError = nil
 	}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 func environmentOf(name string, connected bool) *v1alpha1.Environment {
@@ -105,7 +105,7 @@ func TestJudge(t *testing.T) {
 		environments  []*v1alpha1.Environment
 		installations []*v1alpha1.Installation
 		name          string
-		kind          kit.FailureKind
+		kind          protocol.FailureKind
 		reason        string
 		message       string
 	}{
@@ -121,30 +121,30 @@ func TestJudge(t *testing.T) {
 		"at work": {
 			environments:  []*v1alpha1.Environment{environmentOf("e", true)},
 			installations: []*v1alpha1.Installation{installationOf("r", "e", working)},
-			kind:          kit.Waiting, reason: "DeployerNotReady", message: "environment e: its job has not begun",
+			kind:          protocol.Waiting, reason: "DeployerNotReady", message: "environment e: its job has not begun",
 		},
 		"waits for the agent": {
 			environments:  []*v1alpha1.Environment{environmentOf("e", false)},
 			installations: []*v1alpha1.Installation{installationOf("r", "e", working)},
-			kind:          kit.Waiting, reason: kit.ReasonAgentUnreachable, message: "its agent is awaited",
+			kind:          protocol.Waiting, reason: protocol.ReasonAgentUnreachable, message: "its agent is awaited",
 		},
 		"not made yet": {
 			environments: []*v1alpha1.Environment{environmentOf("e", true)},
-			kind:         kit.Waiting, reason: "DeployerNotReady", message: "environment e: it is not made yet",
+			kind:         protocol.Waiting, reason: "DeployerNotReady", message: "environment e: it is not made yet",
 		},
 		"failed in the second": {
 			environments:  []*v1alpha1.Environment{environmentOf("f", true), environmentOf("e", true)},
 			installations: []*v1alpha1.Installation{installationOf("r", "e", working), installationOf("r", "f", failed)},
-			kind:          kit.Stalled, reason: "DeployerNotReady", message: "environment f: broken",
+			kind:          protocol.Stalled, reason: "DeployerNotReady", message: "environment f: broken",
 		},
 		"can never be installed": {
 			environments:  []*v1alpha1.Environment{prevented},
 			installations: []*v1alpha1.Installation{installationOf("r", "e", working)},
-			kind:          kit.Stalled, reason: "DeployerPrevented", message: "environment e: a circle",
+			kind:          protocol.Stalled, reason: "DeployerPrevented", message: "environment e: a circle",
 		},
 		"name too long": {
 			environments: []*v1alpha1.Environment{environmentOf("e", true)}, name: strings.Repeat("r", 57),
-			kind: kit.Stalled, reason: pair.ReasonName, message: "has 59 characters, 58 at most",
+			kind: protocol.Stalled, reason: pair.ReasonName, message: "has 59 characters, 58 at most",
 		},
 	}
 	for name, test := range tests {
@@ -167,8 +167,8 @@ func TestJudge(t *testing.T) {
 			assert.Equal(t, test.kind, found.failure.Kind)
 			assert.Equal(t, test.reason, found.failure.Reason)
 			assert.ErrorContains(t, found.failure, test.message)
-			assert.Equal(t, test.kind == kit.Stalled, registration.Status.LastError != nil)
-			assert.Equal(t, test.kind == kit.Stalled, conditions.IsStalled(registration))
+			assert.Equal(t, test.kind == protocol.Stalled, registration.Status.LastError != nil)
+			assert.Equal(t, test.kind == protocol.Stalled, conditions.IsStalled(registration))
 		})
 	}
 }

@@ -26,9 +26,9 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
+	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
 
 const operation = "ReconcileDeployerRegistration"
@@ -44,13 +44,13 @@ type Reconciler struct {
 	// Homes are the namespaces of the Installations.
 	Homes pair.Homes
 	// Shard selects the registrations that this process brings on.
-	Shard kit.Shard
+	Shard protocol.Shard
 	// Backoff says when to try again after a failure.
-	Backoff *kit.Backoff
+	Backoff *queue.Backoff
 	// Now is the clock.
 	Now func() time.Time
 
-	written kit.Consistency
+	written protocol.Consistency
 }
 
 // scope is one reconciliation of a registration.
@@ -75,7 +75,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	s := &scope{registration: registration, persisted: registration.Status.DeepCopy(), now: r.Now()}
-	err := kit.Run(ctx, s, []kit.Step[*scope]{r.readInstallations, r.uninstall, r.checkSpec, r.protect, r.readEnvironments})
+	err := protocol.Run(ctx, s, []protocol.Step[*scope]{r.readInstallations, r.uninstall, r.checkSpec, r.protect, r.readEnvironments})
 	return r.settle(ctx, s, err)
 }
 
@@ -99,27 +99,27 @@ func (r *Reconciler) uninstall(ctx context.Context, s *scope) error {
 	if err := pair.Delete(ctx, r.Live, r.Client, operation, left); err != nil {
 		return err
 	}
-	if err := r.patch(ctx, s, kit.MetadataChange{RemoveFinalizer: v1alpha1.DeployerManagementFinalizer}); err != nil {
+	if err := r.patch(ctx, s, protocol.MetadataChange{RemoveFinalizer: v1alpha1.DeployerManagementFinalizer}); err != nil {
 		return err
 	}
-	return kit.ErrStop
+	return protocol.ErrStop
 }
 
 // checkSpec fails for a spec of which something could not be read.
 func (r *Reconciler) checkSpec(_ context.Context, s *scope) error {
 	if err := s.registration.Undecoded.Err(); err != nil {
-		return kit.Stall(operation, "InvalidSpec", "%w", err)
+		return protocol.Stall(operation, "InvalidSpec", "%w", err)
 	}
 	return nil
 }
 
 // protect puts the finalizer on.
 func (r *Reconciler) protect(ctx context.Context, s *scope) error {
-	return r.patch(ctx, s, kit.MetadataChange{AddFinalizer: v1alpha1.DeployerManagementFinalizer})
+	return r.patch(ctx, s, protocol.MetadataChange{AddFinalizer: v1alpha1.DeployerManagementFinalizer})
 }
 
-func (r *Reconciler) patch(ctx context.Context, s *scope, change kit.MetadataChange) error {
-	return kit.PatchMetadataOnly(ctx, r.Client, s.registration, &s.registration.Status, change, &r.written)
+func (r *Reconciler) patch(ctx context.Context, s *scope, change protocol.MetadataChange) error {
+	return protocol.PatchMetadataOnly(ctx, r.Client, s.registration, &s.registration.Status, change, &r.written)
 }
 
 func (r *Reconciler) readEnvironments(ctx context.Context, s *scope) error {
@@ -141,18 +141,18 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 	if gone := err == nil || apierrors.IsNotFound(err); gone && !s.registration.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
 	}
-	if kit.IsTransient(err) {
+	if protocol.IsTransient(err) {
 		return r.Backoff.Later(ctx, key, err), nil
 	}
 	found := judge(s.registration, s.environments, s.installations)
 	if err != nil {
-		found.failure = kit.AsOwnFailure(operation, err)
+		found.failure = protocol.AsOwnFailure(operation, err)
 	}
 	s.observe(found)
 	if err := r.record(ctx, s); err != nil {
 		return r.Backoff.Later(ctx, key, err), nil
 	}
-	if found.failure != nil && found.failure.Kind == kit.Retry {
+	if found.failure != nil && found.failure.Kind == protocol.Retry {
 		return ctrl.Result{RequeueAfter: r.Backoff.After(key, found.failure)}, nil
 	}
 	r.Backoff.Forget(key)
@@ -162,7 +162,7 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 // record writes the status, and tells the Installations when a person has to act.
 func (r *Reconciler) record(ctx context.Context, s *scope) error {
 	before := stalledFor(s.persisted)
-	if _, err := kit.WriteStatus(ctx, r.Client, s.registration, &s.registration.Status, s.persisted, &r.written); err != nil {
+	if _, err := protocol.WriteStatus(ctx, r.Client, s.registration, &s.registration.Status, s.persisted, &r.written); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	if reason := stalledFor(&s.registration.Status); reason != "" && reason != before {
@@ -192,7 +192,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 		For(&v1alpha1.DeployerRegistration{}).
 		Watches(&v1alpha1.Environment{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(environmentChanged)).
 		Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(ofInstallation), builder.WithPredicates(made)).
-		WithOptions(fairqueue.Options(concurrency, 0)).
+		WithOptions(queue.Options(concurrency, 0)).
 		Complete(r)
 }
 

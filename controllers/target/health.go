@@ -26,9 +26,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
+	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 	deploytarget "github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
@@ -57,11 +57,11 @@ type HealthReconciler struct {
 	// Clusters are asked.
 	Clusters Clusters
 	// Shard selects the Targets that this process checks.
-	Shard kit.Shard
+	Shard protocol.Shard
 	// Backoff says when to try again what the API server refused.
-	Backoff *kit.Backoff
+	Backoff *queue.Backoff
 	// Jitter makes intervals longer, so that Targets of one interval do not all come at the same instant.
-	Jitter kit.Jitter
+	Jitter queue.Jitter
 	// Now is the clock.
 	Now func() time.Time
 
@@ -79,7 +79,7 @@ func (r *HealthReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Named("target-health").
 		For(&v1alpha1.Target{}, builder.WithPredicates(checkChanged)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.checkedBy), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
-		WithOptions(fairqueue.Options(checks, 0)).
+		WithOptions(queue.Options(checks, 0)).
 		Complete(r)
 }
 
@@ -203,7 +203,7 @@ func (r *HealthReconciler) firstVisit(target *v1alpha1.Target, now state) *visit
 		return &visit{}
 	}
 	half := target.Spec.HealthCheck.Interval.Duration / 2
-	const anywhere = kit.Jitter(99)
+	const anywhere = queue.Jitter(99)
 	return &visit{state: now, next: r.Now().Add(anywhere.Spread(half, string(target.UID)))}
 }
 
@@ -343,7 +343,7 @@ func (r *HealthReconciler) announce(target *v1alpha1.Target, persisted *v1alpha1
 // observe puts the finding into the status of a Target.
 func (f *finding) observe(target *v1alpha1.Target) {
 	status := &target.Status
-	kit.KeepValidConditions(target)
+	protocol.KeepValidConditions(target)
 	isSameSpec := status.ObservedGeneration == target.Generation
 	status.ObservedGeneration = target.Generation
 	if requested, ok := meta.ReconcileAnnotationValue(target.Annotations); ok {
@@ -358,7 +358,7 @@ func (f *finding) observe(target *v1alpha1.Target) {
 		conditions.Delete(target, meta.StalledCondition)
 		conditions.MarkTrue(target, meta.ReadyCondition, meta.SucceededReason, healthyMessage)
 	case len(f.problem.Codes) > 0:
-		stall(target, f.problem.Reason, kit.Message(f.problem.Error()))
+		stall(target, f.problem.Reason, protocol.Message(f.problem.Error()))
 	default:
 		f.retry(target, isSameSpec)
 	}
@@ -379,7 +379,7 @@ func stall(target *v1alpha1.Target, reason, message string) {
 // retry shows that the next check may go well. The words of one reason stay while the spec does: those of networks and of servers may differ
 // each time.
 func (f *finding) retry(target *v1alpha1.Target, isSameSpec bool) {
-	message := kit.Message(f.problem.Error())
+	message := protocol.Message(f.problem.Error())
 	if shown := conditions.Get(target, meta.ReadyCondition); isSameSpec && shown != nil && shown.Reason == f.problem.Reason {
 		message = shown.Message
 	}

@@ -25,8 +25,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
+	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 	deploytarget "github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -79,7 +79,7 @@ func newWard(t *testing.T, change ...func(*v1alpha1.Target)) *ward {
 	w.key = ctrl.Request{NamespacedName: client.ObjectKeyFromObject(target)}
 	w.r = &HealthReconciler{
 		Client: api, Live: api, metadata: api, Recorder: w.events, Clusters: w.clusters,
-		Backoff: kit.NewBackoff(time.Millisecond, time.Second), Now: func() time.Time { return w.now },
+		Backoff: queue.NewBackoff(time.Millisecond, time.Second), Now: func() time.Time { return w.now },
 	}
 	return w
 }

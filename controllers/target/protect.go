@@ -19,7 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
 
 // protector keeps the objects of one kind that DeployItems and Installations name.
@@ -35,7 +36,7 @@ func (p *protector) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 		p.Backoff.Forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if !p.Shard.Has(object) || !isProtected(object) && !kit.IsOwnedByFlux(object) {
+	if !p.Shard.Has(object) || !isProtected(object) && !protocol.IsOwnedByFlux(object) {
 		return ctrl.Result{}, nil
 	}
 	return ended(ctx, p.Backoff, req, p.settle(ctx, object)), nil
@@ -57,7 +58,7 @@ func (p *protector) holders(content contentKind) handler.MapFunc {
 }
 
 // ended turns the error of a reconciliation into back-off.
-func ended(ctx context.Context, backoff *kit.Backoff, req ctrl.Request, err error) ctrl.Result {
+func ended(ctx context.Context, backoff *queue.Backoff, req ctrl.Request, err error) ctrl.Result {
 	if client.IgnoreNotFound(err) == nil {
 		backoff.Forget(req.NamespacedName)
 		return ctrl.Result{}
@@ -75,7 +76,7 @@ func (p *protector) settle(ctx context.Context, object client.Object) error {
 	case used && !deleting:
 		return p.protect(ctx, object)
 	case !used && deleting && isProtected(object):
-		return kit.PatchMetadata(ctx, p.Client, object, kit.MetadataChange{RemoveFinalizer: v1alpha1.InUseFinalizer})
+		return protocol.PatchMetadata(ctx, p.Client, object, protocol.MetadataChange{RemoveFinalizer: v1alpha1.InUseFinalizer})
 	}
 	return nil
 }
@@ -96,7 +97,7 @@ func (r *Reconciler) inUse(ctx context.Context, kind userKind, object client.Obj
 
 // protect secures what an object names before the object itself, so that a protected object always has its content.
 func (p *protector) protect(ctx context.Context, object client.Object) error {
-	change := kit.MetadataChange{AddFinalizer: v1alpha1.InUseFinalizer}
+	change := protocol.MetadataChange{AddFinalizer: v1alpha1.InUseFinalizer}
 	for _, kind := range contents {
 		for _, name := range kind.namesIn(object) {
 			content, err := kind.content(ctx, p.Client, client.ObjectKey{Namespace: object.GetNamespace(), Name: name})
@@ -106,15 +107,15 @@ func (p *protector) protect(ctx context.Context, object client.Object) error {
 			if err != nil {
 				return err
 			}
-			if !kit.IsOwnedByFlux(content) || !content.GetDeletionTimestamp().IsZero() {
+			if !protocol.IsOwnedByFlux(content) || !content.GetDeletionTimestamp().IsZero() {
 				continue
 			}
-			if err := kit.PatchMetadata(ctx, p.Client, content, change); client.IgnoreNotFound(err) != nil {
+			if err := protocol.PatchMetadata(ctx, p.Client, content, change); client.IgnoreNotFound(err) != nil {
 				return err
 			}
 		}
 	}
-	return kit.PatchMetadata(ctx, p.Client, object, change)
+	return protocol.PatchMetadata(ctx, p.Client, object, change)
 }
 
 // isProtected reports whether an object has the finalizer.
@@ -146,7 +147,7 @@ var onlyProtected = predicate.NewPredicateFuncs(isProtected)
 
 // onlyUnprotected passes on the events of objects that may have to be protected.
 var onlyUnprotected = predicate.NewPredicateFuncs(func(obj client.Object) bool {
-	return kit.IsOwnedByFlux(obj) && !isProtected(obj) && obj.GetDeletionTimestamp().IsZero()
+	return protocol.IsOwnedByFlux(obj) && !isProtected(obj) && obj.GetDeletionTimestamp().IsZero()
 })
 
 // notNew passes on all events but those of new objects: no Secret or ConfigMap can be let go because one more names it.
@@ -170,7 +171,7 @@ func (r *releaser) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	}
 	held, err := r.held(ctx, object)
 	if err == nil && !held {
-		err = kit.PatchMetadata(ctx, r.Client, object, kit.MetadataChange{RemoveFinalizer: v1alpha1.InUseFinalizer})
+		err = protocol.PatchMetadata(ctx, r.Client, object, protocol.MetadataChange{RemoveFinalizer: v1alpha1.InUseFinalizer})
 	}
 	return ended(ctx, r.Backoff, req, err), nil
 }
@@ -199,7 +200,7 @@ func (r *releaser) held(ctx context.Context, object client.Object) (bool, error)
 }
 
 func (r *releaser) holds(ctx context.Context, kind userKind, holder client.Object) (bool, error) {
-	if isProtected(holder) || !kit.IsOwnedByFlux(holder) || !holder.GetDeletionTimestamp().IsZero() {
+	if isProtected(holder) || !protocol.IsOwnedByFlux(holder) || !holder.GetDeletionTimestamp().IsZero() {
 		return isProtected(holder), nil
 	}
 	return r.inUse(ctx, kind, holder)
@@ -210,5 +211,5 @@ func naming(ctx context.Context, c client.Reader, kind userKind, content content
 	list := kind.list()
 	key := client.MatchingFields{contentIndex: content.name + "/" + object.GetName()}
 	err := c.List(ctx, list, client.InNamespace(object.GetNamespace()), key, client.UnsafeDisableDeepCopy)
-	return kit.ItemsOf(list), err
+	return protocol.ItemsOf(list), err
 }

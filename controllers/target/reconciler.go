@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 	"github.com/flux-landscaper/flux-landscaper/sources/pullsecrets"
 )
 
@@ -31,9 +31,9 @@ type Reconciler struct {
 	// Client reads from caches and writes to the API server.
 	client.Client
 	// Shard selects the objects that this process protects. What uses them may be in any.
-	Shard kit.Shard
+	Shard protocol.Shard
 	// Backoff says when to try again after a failure.
-	Backoff *kit.Backoff
+	Backoff *queue.Backoff
 
 	// metadata reads Secrets and ConfigMaps from the cache of metadata; Client would ask the API server.
 	metadata client.Reader
@@ -45,16 +45,16 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		return err
 	}
 	r.metadata = mgr.GetCache()
-	options := fairqueue.Options(concurrency, 0)
+	options := queue.Options(concurrency, 0)
 	for _, kind := range users {
 		p := &protector{Reconciler: r, kind: kind}
 		blder := ctrl.NewControllerManagedBy(mgr).
 			Named(kind.controller).
-			For(kind.make(), builder.WithPredicates(kit.BeyondStatus)).
-			Watches(&v1alpha1.DeployItem{}, handler.EnqueueRequestsFromMapFunc(waking(kind.namesOf)), builder.WithPredicates(kit.BeyondMetadata)).
+			For(kind.make(), builder.WithPredicates(protocol.BeyondStatus)).
+			Watches(&v1alpha1.DeployItem{}, handler.EnqueueRequestsFromMapFunc(waking(kind.namesOf)), builder.WithPredicates(protocol.BeyondMetadata)).
 			WithOptions(options)
 		if kind.importsOf != nil {
-			blder = blder.Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(waking(kind.importsOf)), builder.WithPredicates(kit.BeyondStatus))
+			blder = blder.Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(waking(kind.importsOf)), builder.WithPredicates(protocol.BeyondStatus))
 		}
 		for _, content := range contents {
 			blder = blder.WatchesMetadata(content.make(), handler.EnqueueRequestsFromMapFunc(p.holders(content)), builder.WithPredicates(onlyUnprotected))
@@ -67,7 +67,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		err := ctrl.NewControllerManagedBy(mgr).
 			Named(kind.controller).
 			For(kind.make(), builder.OnlyMetadata, builder.WithPredicates(onlyProtected)).
-			Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(waking(kind.namesIn)), builder.WithPredicates(kit.BeyondStatus, notNew)).
+			Watches(&v1alpha1.Target{}, handler.EnqueueRequestsFromMapFunc(waking(kind.namesIn)), builder.WithPredicates(protocol.BeyondStatus, notNew)).
 			Watches(&v1alpha1.Context{}, handler.EnqueueRequestsFromMapFunc(waking(kind.namesIn)), builder.WithPredicates(notNew)).
 			WithOptions(options).
 			Complete(&releaser{Reconciler: r, kind: kind})

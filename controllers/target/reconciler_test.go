@@ -22,7 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
 
 // named is the metadata of an object that Flux applies.
@@ -85,7 +86,7 @@ func settled(t *testing.T, objects ...client.Object) map[string]bool {
 		builder = builder.WithIndex(&v1alpha1.DeployItem{}, kind.index, kind.namesOf).WithIndex(kind.make(), contentIndex, contentsOf)
 	}
 	c := builder.Build()
-	r := &Reconciler{Client: c, metadata: c, Backoff: kit.NewBackoff(time.Millisecond, time.Second)}
+	r := &Reconciler{Client: c, metadata: c, Backoff: queue.NewBackoff(time.Millisecond, time.Second)}
 	for range 2 {
 		for _, object := range objects {
 			request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(object)}
@@ -179,10 +180,10 @@ func TestTargetsThatARootImportsAreProtected(t *testing.T) {
 
 func TestTargetsOfOtherShardsAreLeftAlone(t *testing.T) {
 	object := held(target("t", ""))
-	object.GetLabels()[kit.ShardLabel] = "one"
-	selector, err := labels.Parse("!" + kit.ShardLabel)
+	object.GetLabels()[protocol.ShardLabel] = "one"
+	selector, err := labels.Parse("!" + protocol.ShardLabel)
 	require.NoError(t, err)
-	p := &protector{Reconciler: &Reconciler{Shard: kit.Shard{Selector: selector}, Backoff: kit.NewBackoff(time.Millisecond, time.Second)}, kind: users[0]}
+	p := &protector{Reconciler: &Reconciler{Shard: protocol.Shard{Selector: selector}, Backoff: queue.NewBackoff(time.Millisecond, time.Second)}, kind: users[0]}
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
 	writes := 0

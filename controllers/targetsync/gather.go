@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -135,7 +135,7 @@ func (s *scope) eachPage(ctx context.Context, list client.ObjectList, take func(
 	case !errors.Is(err, target.ErrTooManyPages):
 		return s.sourceProblem(err)
 	}
-	return kit.Stall(operation, reasonSource, "namespace %q of the source cluster holds too many objects, or more than %d that match, or Secrets of more than %d MiB; narrow the expression, or use several namespaces",
+	return protocol.Stall(operation, reasonSource, "namespace %q of the source cluster holds too many objects, or more than %d that match, or Secrets of more than %d MiB; narrow the expression, or use several namespaces",
 		s.sync.Spec.SourceNamespace, maxClusters, maxBytes>>20)
 }
 
@@ -144,13 +144,13 @@ func (s *scope) sourceProblem(err error) error {
 	kind := kindOf(&s.sync.Spec).Kind
 	switch {
 	case meta.IsNoMatchError(err):
-		return kit.Stall(operation, reasonSource,
+		return protocol.Stall(operation, reasonSource,
 			"the source cluster does not know the kind %s; spec.secretRef has to lead to a cluster of Gardener, or use spec.secretNameExpression", kind)
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		return kit.Again(operation, reasonSource, "%ss in namespace %q of the source cluster cannot be listed: %w; give the user of spec.secretRef the rights to list and watch them, or renew its token",
+		return protocol.Again(operation, reasonSource, "%ss in namespace %q of the source cluster cannot be listed: %w; give the user of spec.secretRef the rights to list and watch them, or renew its token",
 			kind, s.sync.Spec.SourceNamespace, err)
 	}
-	return kit.Again(operation, reasonSource, "%ss in namespace %q of the source cluster cannot be listed: %w", kind, s.sync.Spec.SourceNamespace, err)
+	return protocol.Again(operation, reasonSource, "%ss in namespace %q of the source cluster cannot be listed: %w", kind, s.sync.Spec.SourceNamespace, err)
 }
 
 const (

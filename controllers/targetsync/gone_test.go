@@ -21,7 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
 
 func schemeOf(t *testing.T) *runtime.Scheme {
@@ -52,7 +53,7 @@ func TestNothingIsMadeForATargetSyncThatOnlyTheCacheHas(t *testing.T) {
 	}}
 	empty := fake.NewClientBuilder().WithScheme(schemeOf(t)).WithInterceptorFuncs(lagging).Build()
 	r := &Reconciler{
-		Client: empty, Live: empty, Recorder: record.NewFakeRecorder(5), Backoff: kit.NewBackoff(time.Second, time.Minute), Now: time.Now,
+		Client: empty, Live: empty, Recorder: record.NewFakeRecorder(5), Backoff: queue.NewBackoff(time.Second, time.Minute), Now: time.Now,
 	}
 
 	result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "n", Name: "sync"}})
@@ -73,7 +74,7 @@ func TestASyncEndsOnceItsTargetSyncIsGone(t *testing.T) {
 
 			err := (&Reconciler{Client: c, Live: c, metadata: c}).write(t.Context(), s)
 
-			require.ErrorIs(t, err, kit.ErrStop)
+			require.ErrorIs(t, err, protocol.ErrStop)
 			left := &v1alpha1.TargetList{}
 			require.NoError(t, c.List(t.Context(), left))
 			assert.Empty(t, left.Items)

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 func syncNamed(name string) *v1alpha1.TargetSync {
@@ -94,7 +94,7 @@ func TestTargetSyncsAreNotListedForEachObjectThatIsDeleted(t *testing.T) {
 func TestAnHeirGetsWhatWasMade(t *testing.T) {
 	sync := goingSync("sync")
 	f := newField(t, sync, goingSync("another"), syncNamed("heir"))
-	require.ErrorIs(t, f.r.uninstall(t.Context(), &scope{sync: sync}), kit.ErrStop)
+	require.ErrorIs(t, f.r.uninstall(t.Context(), &scope{sync: sync}), protocol.ErrStop)
 	assert.Equal(t, 2*madeOfEach, f.left(t), "the heir has it")
 	require.Error(t, f.api.Get(t.Context(), client.ObjectKeyFromObject(sync), sync), "it is let go")
 }
@@ -108,7 +108,7 @@ func TestNoMoreIsDeletedOnceAnotherTargetSyncHasCome(t *testing.T) {
 			require.NoError(t, f.api.Create(t.Context(), syncNamed("rival")))
 		}
 	}
-	require.ErrorIs(t, f.r.prune(t.Context(), &scope{sync: sync, wanted: map[string]*wanted{}}), kit.ErrStop)
+	require.ErrorIs(t, f.r.prune(t.Context(), &scope{sync: sync, wanted: map[string]*wanted{}}), protocol.ErrStop)
 	assert.Equal(t, 3, deleted)
 }
 
@@ -141,6 +141,6 @@ func TestNothingIsDeletedBesideATargetSyncThatTheCacheDoesNotShowYet(t *testing.
 	sync := goingSync("sync")
 	f := newField(t, sync, syncNamed("rival"))
 	f.r.Client = f.showing(*sync)
-	require.ErrorIs(t, f.r.uninstall(t.Context(), &scope{sync: sync}), kit.ErrStop)
+	require.ErrorIs(t, f.r.uninstall(t.Context(), &scope{sync: sync}), protocol.ErrStop)
 	assert.Equal(t, 2*madeOfEach, f.left(t))
 }

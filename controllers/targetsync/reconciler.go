@@ -26,8 +26,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -45,9 +45,9 @@ type Reconciler struct {
 	// Clusters opens source clusters.
 	Clusters *target.Clients
 	// Shard selects the TargetSyncs that this process brings on.
-	Shard kit.Shard
+	Shard protocol.Shard
 	// Backoff says when to try again after a failure.
-	Backoff *kit.Backoff
+	Backoff *queue.Backoff
 	// Now is the clock.
 	Now func() time.Time
 
@@ -97,7 +97,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	s := &scope{sync: sync, persisted: sync.Status.DeepCopy(), now: r.Now(), wanted: map[string]*wanted{}}
 	bounded, cancel := context.WithTimeout(ctx, passTime)
 	defer cancel()
-	err := kit.Run(bounded, s, []kit.Step[*scope]{
+	err := protocol.Run(bounded, s, []protocol.Step[*scope]{
 		r.uninstall, r.checkAlone, r.checkSuspended, checkSpec, r.protect, r.openSource, r.rotateToken, r.follow,
 		gatherSecrets, gatherShoots, r.skipUninstalls, gatherSource, r.write, r.prune,
 	})
@@ -137,11 +137,11 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		Named("targetsync").
 		For(&v1alpha1.TargetSync{}, builder.WithPredicates(changed)).
 		Watches(&v1alpha1.TargetSync{}, handler.EnqueueRequestsFromMapFunc(r.inNamespace), builder.WithPredicates(comesOrGoes)).
-		Watches(&v1alpha1.Target{}, gathered(r.inNamespace), builder.WithPredicates(predicate.NewPredicateFuncs(isMade), kit.BeyondStatus)).
+		Watches(&v1alpha1.Target{}, gathered(r.inNamespace), builder.WithPredicates(predicate.NewPredicateFuncs(isMade), protocol.BeyondStatus)).
 		Watches(&v1alpha1.DeployItem{}, gathered(r.inNamespace), builder.WithPredicates(skips, predicate.Or(comesOrGoes, predicate.GenerationChangedPredicate{}))).
 		WatchesMetadata(&corev1.Secret{}, gathered(r.ofSecret), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		WatchesRawSource(source.Channel(r.sources.woken, gathered(itself))).
-		WithOptions(fairqueue.Options(concurrency, 0)).
+		WithOptions(queue.Options(concurrency, 0)).
 		Complete(r)
 }
 

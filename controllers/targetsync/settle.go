@@ -20,8 +20,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
+	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 const operation = "Sync"
@@ -47,7 +47,7 @@ func (r *Reconciler) checkAlone(ctx context.Context, s *scope) error {
 	if len(others) > maxShown {
 		named += " and more" // how many would be another message for all of them whenever one comes or goes
 	}
-	return kit.Stall(operation, reasonSeveral, "namespace %s has other TargetSyncs: %s; none of them syncs until all but one are deleted",
+	return protocol.Stall(operation, reasonSeveral, "namespace %s has other TargetSyncs: %s; none of them syncs until all but one are deleted",
 		s.sync.Namespace, named)
 }
 
@@ -73,7 +73,7 @@ func (r *Reconciler) checkSuspended(_ context.Context, s *scope) error {
 		return nil
 	}
 	r.leave(client.ObjectKeyFromObject(s.sync))
-	return kit.ErrStop
+	return protocol.ErrStop
 }
 
 // checkSpec reads the expressions of the spec.
@@ -86,11 +86,11 @@ func patternOf(spec *v1alpha1.TargetSyncSpec) (*regexp.Regexp, error) {
 	field, expression := "spec.secretNameExpression", spec.SecretNameExpression
 	switch {
 	case spec.SourceNamespace == "":
-		return nil, kit.Stall(operation, reasonSpec, "spec.sourceNamespace is empty; set it to a namespace of the source cluster")
+		return nil, protocol.Stall(operation, reasonSpec, "spec.sourceNamespace is empty; set it to a namespace of the source cluster")
 	case spec.SecretRef.Name == "":
-		return nil, kit.Stall(operation, reasonSpec, "spec.secretRef.name is empty; set it to the Secret with the kubeconfig of the source cluster")
+		return nil, protocol.Stall(operation, reasonSpec, "spec.secretRef.name is empty; set it to the Secret with the kubeconfig of the source cluster")
 	case spec.SecretNameExpression != "" && spec.ShootNameExpression != "":
-		return nil, kit.Stall(operation, reasonSpec, "spec.secretNameExpression and spec.shootNameExpression are both set; remove one of them")
+		return nil, protocol.Stall(operation, reasonSpec, "spec.secretNameExpression and spec.shootNameExpression are both set; remove one of them")
 	case spec.ShootNameExpression != "":
 		field, expression = "spec.shootNameExpression", spec.ShootNameExpression
 	}
@@ -101,20 +101,20 @@ func patternOf(spec *v1alpha1.TargetSyncSpec) (*regexp.Regexp, error) {
 		expression = ""
 	}
 	if err := foreign.CheckPattern(expression); err != nil {
-		return nil, kit.Stall(operation, reasonSpec, "%s %w, or use * for all names", field, err)
+		return nil, protocol.Stall(operation, reasonSpec, "%s %w, or use * for all names", field, err)
 	}
 	return regexp.MustCompile(expression), nil
 }
 
 // protect sets the finalizer before the first Target is made.
 func (r *Reconciler) protect(ctx context.Context, s *scope) error {
-	return patchMetadata(ctx, r.Client, s.sync, kit.MetadataChange{AddFinalizer: v1alpha1.Finalizer})
+	return patchMetadata(ctx, r.Client, s.sync, protocol.MetadataChange{AddFinalizer: v1alpha1.Finalizer})
 }
 
 // patchMetadata changes metadata and keeps the status of the object in memory.
-func patchMetadata(ctx context.Context, c client.Client, sync *v1alpha1.TargetSync, change kit.MetadataChange) error {
+func patchMetadata(ctx context.Context, c client.Client, sync *v1alpha1.TargetSync, change protocol.MetadataChange) error {
 	ahead := sync.Status.DeepCopy()
-	err := kit.PatchMetadata(ctx, c, sync, change)
+	err := protocol.PatchMetadata(ctx, c, sync, change)
 	sync.Status = *ahead
 	return err
 }
@@ -134,7 +134,7 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	r.announceChanges(s)
-	if kit.IsTransient(err) {
+	if protocol.IsTransient(err) {
 		return r.Backoff.Later(ctx, key, err), nil
 	}
 	if err != nil {
@@ -145,11 +145,11 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 	if err := r.record(ctx, s); err != nil {
 		return r.Backoff.Later(ctx, key, err), nil
 	}
-	if failure == nil || failure.Kind == kit.Stalled {
+	if failure == nil || failure.Kind == protocol.Stalled {
 		r.Backoff.Forget(key)
 		return ctrl.Result{RequeueAfter: s.requeue}, nil
 	}
-	if failure.Kind == kit.Waiting {
+	if failure.Kind == protocol.Waiting {
 		return ctrl.Result{RequeueAfter: s.requeue}, nil
 	}
 	s.wakeIn(r.Backoff.After(key, failure))
@@ -157,22 +157,22 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 }
 
 // failure joins the problems of the sync.
-func (s *scope) failure() *kit.Failure {
+func (s *scope) failure() *protocol.Failure {
 	problems := s.problems
 	switch len(problems) {
 	case 0:
 		return nil
 	case 1:
-		return kit.AsOwnFailure(operation, problems[0])
+		return protocol.AsOwnFailure(operation, problems[0])
 	}
-	return &kit.Failure{
-		Kind: kit.Retry, Operation: operation, Reason: "SyncFailed",
+	return &protocol.Failure{
+		Kind: protocol.Retry, Operation: operation, Reason: "SyncFailed",
 		Err: fmt.Errorf("%d problems, the first is: %w", len(problems), problems[0]),
 	}
 }
 
 // observe puts the end of the sync into the status.
-func (s *scope) observe(failure *kit.Failure) {
+func (s *scope) observe(failure *protocol.Failure) {
 	sync := s.sync
 	sync.Status.ObservedGeneration = sync.Generation
 	if requested, ok := meta.ReconcileAnnotationValue(sync.Annotations); ok {
@@ -186,13 +186,13 @@ func (s *scope) observe(failure *kit.Failure) {
 	case failure == nil:
 		conditions.Delete(sync, meta.ReconcilingCondition)
 		conditions.Delete(sync, meta.StalledCondition)
-		conditions.MarkTrue(sync, meta.ReadyCondition, meta.SucceededReason, "%s", kit.Message(s.summary()))
-	case failure.Kind == kit.Stalled:
-		reason, message := kit.Reason(failure.Reason), kit.Message(failure.Error())
+		conditions.MarkTrue(sync, meta.ReadyCondition, meta.SucceededReason, "%s", protocol.Message(s.summary()))
+	case failure.Kind == protocol.Stalled:
+		reason, message := protocol.Reason(failure.Reason), protocol.Message(failure.Error())
 		conditions.MarkStalled(sync, reason, "%s", message)
 		conditions.MarkFalse(sync, meta.ReadyCondition, reason, "%s", message)
 	default:
-		reason, message := kit.Reason(failure.Reason), kit.Message(failure.Error())
+		reason, message := protocol.Reason(failure.Reason), protocol.Message(failure.Error())
 		conditions.MarkReconciling(sync, meta.ProgressingWithRetryReason, "%s", message)
 		conditions.MarkFalse(sync, meta.ReadyCondition, reason, "%s", message)
 	}
@@ -221,7 +221,7 @@ func (s *scope) noteUnusable(name string) {
 func (s *scope) lastErrors() []string {
 	var texts []string
 	for _, problem := range s.problems {
-		texts = append(texts, kit.Message(problem.Error()))
+		texts = append(texts, protocol.Message(problem.Error()))
 	}
 	if len(texts) > maxShown {
 		texts = append(texts[:maxShown], fmt.Sprintf("and %d more", len(texts)-maxShown))
@@ -282,9 +282,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope) error {
 
 // answer removes the annotations whose request is answered. Those that Flux applies stay: it would put them back at every sync.
 func (r *Reconciler) answer(ctx context.Context, s *scope) error {
-	change := kit.MetadataChange{Annotations: map[string]*string{}}
+	change := protocol.MetadataChange{Annotations: map[string]*string{}}
 	for _, name := range s.answered() {
-		applied, err := kit.IsAppliedByFlux(ctx, r.Live, s.sync, "TargetSync", name)
+		applied, err := protocol.IsAppliedByFlux(ctx, r.Live, s.sync, "TargetSync", name)
 		if err != nil {
 			return err
 		}

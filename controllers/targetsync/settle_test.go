@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
 
 // Another sync finds nothing to change, so nobody would ever hear of it.
@@ -42,7 +42,7 @@ func TestWhatASyncHasChangedIsToldWhateverBecomesOfItsStatus(t *testing.T) {
 			events := record.NewFakeRecorder(5)
 			r := &Reconciler{
 				Client:  fake.NewClientBuilder().WithScheme(scheme).WithObjects(sync).WithInterceptorFuncs(refusing).Build(),
-				Backoff: kit.NewBackoff(time.Second, time.Minute), Recorder: events,
+				Backoff: queue.NewBackoff(time.Second, time.Minute), Recorder: events,
 			}
 			s := &scope{sync: sync, persisted: sync.Status.DeepCopy(), now: time.Now()}
 			s.changes.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "cluster-0"}})

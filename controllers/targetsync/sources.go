@@ -24,7 +24,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
@@ -51,7 +51,7 @@ func (r *Reconciler) openSource(ctx context.Context, s *scope) error {
 	s.access.key = cmp.Or(s.access.key, kubeconfigKey)
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.sync.Namespace, Name: ref.Name}, s.access.secret)
 	if apierrors.IsNotFound(err) {
-		return kit.Wait(operation, reasonSecretMissing,
+		return protocol.Wait(operation, reasonSecretMissing,
 			"Secret %q does not exist in namespace %s; create it or correct spec.secretRef.name", ref.Name, s.sync.Namespace)
 	}
 	if err != nil {
@@ -59,12 +59,12 @@ func (r *Reconciler) openSource(ctx context.Context, s *scope) error {
 	}
 	raw := s.access.secret.Data[s.access.key]
 	if len(raw) == 0 {
-		return kit.Wait(operation, reasonSecretMissing,
+		return protocol.Wait(operation, reasonSecretMissing,
 			"Secret %q has no key %q; add it, with the kubeconfig of the source cluster, or correct spec.secretRef.key", ref.Name, s.access.key)
 	}
 	s.source, err = r.Clusters.OpenKubeconfig(s.sync.Namespace, raw)
 	if err != nil {
-		return kit.Stall(operation, reasonAccess, "key %q of Secret %q cannot be used: %w", s.access.key, ref.Name, err)
+		return protocol.Stall(operation, reasonAccess, "key %q of Secret %q cannot be used: %w", s.access.key, ref.Name, err)
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func (r *Reconciler) rotateToken(ctx context.Context, s *scope) error {
 		return nil
 	}
 	if err := r.newToken(ctx, s); err != nil {
-		if kit.IsTransient(err) {
+		if protocol.IsTransient(err) {
 			return err
 		}
 		s.problems = append(s.problems, err)
@@ -130,7 +130,7 @@ func (r *Reconciler) rotateToken(ctx context.Context, s *scope) error {
 
 // untilRotation returns how long the token may stay. Asked is the value of the annotation that asks for a new one.
 func untilRotation(status *v1alpha1.TargetSyncStatus, asked string, now time.Time) time.Duration {
-	if status.LastTokenRotationTime == nil || kit.IsAhead(status.LastTokenRotationTime.Time, now) || asked != "" && asked != status.LastHandledTokenRotation {
+	if status.LastTokenRotationTime == nil || protocol.IsAhead(status.LastTokenRotationTime.Time, now) || asked != "" && asked != status.LastHandledTokenRotation {
 		return 0
 	}
 	return max(status.LastTokenRotationTime.Add(rotateAfter).Sub(now), 0)
@@ -139,13 +139,13 @@ func untilRotation(status *v1alpha1.TargetSyncStatus, asked string, now time.Tim
 // newToken asks the source for a token of the ServiceAccount that its kubeconfig acts as, and writes it into the Secret.
 func (r *Reconciler) newToken(ctx context.Context, s *scope) error {
 	secret, key := s.access.secret, s.access.key
-	if kit.IsOwnedByFlux(secret) {
-		return kit.Stall(operation, reasonRotation,
+	if protocol.IsOwnedByFlux(secret) {
+		return protocol.Stall(operation, reasonRotation,
 			"Secret %q is applied by Flux, which would put the old token back; take the Secret out of Git, or remove spec.tokenRotation", secret.Name)
 	}
 	var config clientcmdv1.Config
 	if err := foreign.Unmarshal(secret.Data[key], &config); err != nil || len(config.AuthInfos) != 1 || config.AuthInfos[0].Name == "" {
-		return kit.Stall(operation, reasonRotation,
+		return protocol.Stall(operation, reasonRotation,
 			"key %q of Secret %q has to be a kubeconfig with exactly one user, named as its ServiceAccount in namespace %q of the source cluster; correct it, or remove spec.tokenRotation",
 			key, secret.Name, s.sync.Spec.SourceNamespace)
 	}
@@ -153,7 +153,7 @@ func (r *Reconciler) newToken(ctx context.Context, s *scope) error {
 	life := int64(tokenLife.Seconds())
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &life}}
 	if err := s.source.Client.SubResource("token").Create(ctx, account, request); err != nil {
-		return kit.Again(operation, reasonRotation,
+		return protocol.Again(operation, reasonRotation,
 			"no new token for ServiceAccount %q in namespace %q of the source cluster: %w; it needs the right to create serviceaccounts/token for itself",
 			account.Name, account.Namespace, err)
 	}

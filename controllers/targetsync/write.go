@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -67,7 +67,7 @@ func (r *Reconciler) write(ctx context.Context, s *scope) error {
 		wanted.copy = nil
 		switch {
 		case err == nil:
-		case kit.IsTransient(err) || ctx.Err() != nil:
+		case protocol.IsTransient(err) || ctx.Err() != nil:
 			return err
 		default:
 			s.fail("cluster %q: %s", name, target.ShownError(err))
@@ -91,7 +91,7 @@ func (r *Reconciler) ended(ctx context.Context, s *scope) error {
 	default:
 		s.sync.DeletionTimestamp = now.DeletionTimestamp
 	}
-	return kit.ErrStop
+	return protocol.ErrStop
 }
 
 func (r *Reconciler) writeOne(ctx context.Context, s *scope, name string, wanted *wanted) error {
@@ -152,7 +152,7 @@ func (r *Reconciler) copySecret(ctx context.Context, s *scope, described *corev1
 		return present, nil
 	}
 	if present.Type != described.Type || present.Immutable != nil && *present.Immutable {
-		if err := kit.DeleteLive(ctx, r.Live, r.Client, present, nil); err != nil {
+		if err := protocol.DeleteLive(ctx, r.Live, r.Client, present, nil); err != nil {
 			return nil, err
 		}
 		return described, r.create(ctx, s, described)
@@ -259,11 +259,11 @@ func (r *Reconciler) uninstall(ctx context.Context, s *scope) error {
 			return err
 		}
 	}
-	err = patchMetadata(ctx, r.Client, s.sync, kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer})
+	err = patchMetadata(ctx, r.Client, s.sync, protocol.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer})
 	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
-	return kit.ErrStop
+	return protocol.ErrStop
 }
 
 // deleteMade deletes of what TargetSyncs have made in the namespace that which useless selects: Targets first, so that none is left without
@@ -285,11 +285,11 @@ func (r *Reconciler) deleteMade(ctx context.Context, s *scope, useless func(clie
 				continue
 			}
 			if others, err := others(ctx, reader, s.sync); err != nil || len(others) > 0 {
-				return cmp.Or(err, kit.ErrStop)
+				return cmp.Or(err, protocol.ErrStop)
 			}
 			reader = r.Client
 			s.changes.delete(object)
-			if err := kit.DeleteLive(ctx, r.Live, r.Client, object, nil); err != nil {
+			if err := protocol.DeleteLive(ctx, r.Live, r.Client, object, nil); err != nil {
 				return err
 			}
 		}
@@ -336,13 +336,13 @@ func (r *Reconciler) skipUninstall(ctx context.Context, s *scope, item *v1alpha1
 	if err != nil || cluster == "" {
 		return err
 	}
-	change := kit.MetadataChange{Annotations: map[string]*string{v1alpha1.ClusterNameAnnotation: &cluster}}
+	change := protocol.MetadataChange{Annotations: map[string]*string{v1alpha1.ClusterNameAnnotation: &cluster}}
 	skipped := !item.DeletionTimestamp.IsZero() && s.isRemoved(cluster) && item.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] != "true"
 	if skipped {
 		yes := "true"
 		change.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] = &yes
 	}
-	if err := kit.PatchMetadata(ctx, r.Client, item, change); err != nil {
+	if err := protocol.PatchMetadata(ctx, r.Client, item, change); err != nil {
 		return err
 	}
 	if skipped {

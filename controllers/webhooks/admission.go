@@ -23,9 +23,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/validation"
-	"github.com/flux-landscaper/flux-landscaper/blueprints/graph"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/packing"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 // Kind is a kind of object that a webhook validates.
@@ -196,7 +194,7 @@ func owner(inst *v1alpha1.Installation) field.ErrorList {
 	}
 	template := inst.Annotations[v1alpha1.SubinstallationNameAnnotation]
 	made := template != "" && inst.Labels[v1alpha1.EncompassedByLabel] == parent.Name &&
-		inst.Name == kit.ShortChildName(parent.Name, template, validation.MaxInstallationNameLength)
+		inst.Name == storage.ShortChildName(parent.Name, template, validation.MaxInstallationNameLength)
 	if made && parent.Name != inst.Name {
 		return nil
 	}
@@ -216,12 +214,12 @@ func deployItem(item, old *v1alpha1.DeployItem) field.ErrorList {
 
 func execution(execution, _ *v1alpha1.Execution) field.ErrorList {
 	spec := field.NewPath("spec")
-	templates, err := packing.Unpack(&execution.Spec)
+	templates, err := storage.Unpack(&execution.Spec)
 	if err != nil {
 		return field.ErrorList{field.Invalid(spec.Child("deployItemsCompressed"), field.OmitValueType{}, err.Error())}
 	}
 	problems := validation.DeployItemTemplates(templates)
-	if cycle := validation.DependencyCycle(templates, graph.Cycle); cycle != "" {
+	if cycle := validation.DependencyCycle(templates); cycle != "" {
 		problems = append(problems, field.Invalid(spec.Child("deployItems"), field.OmitValueType{}, cycle))
 	}
 	return problems

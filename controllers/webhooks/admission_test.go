@@ -25,7 +25,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/validation"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 )
 
@@ -73,7 +73,7 @@ func TestUpdatesThatAreLetThrough(t *testing.T) {
 }
 
 func TestT01ForgedOwnersAreRefused(t *testing.T) {
-	made := kit.ShortChildName("parent", "sub", validation.MaxInstallationNameLength)
+	made := storage.ShortChildName("parent", "sub", validation.MaxInstallationNameLength)
 	for name, tc := range map[string]struct {
 		name, owner, label, template string
 		allowed                      bool

@@ -13,7 +13,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
@@ -74,7 +74,7 @@ func (a *Access) Lookup(ctx context.Context, item *contract.Item, ref v1alpha1.S
 	return flux.Lookup(ctx, a.Sources, item.DeployItem.Namespace, ref, policy)
 }
 
-// Identity returns that of the item's Context at its cloud; nil if it asks for none. The error is a kit.Failure of an operation that says who
+// Identity returns that of the item's Context at its cloud; nil if it asks for none. The error is a protocol.Failure of an operation that says who
 // can end it: what a ServiceAccount lacks is announced by no event.
 func (a *Access) Identity(ctx context.Context, item *contract.Item, operation string) (*cloud.Identity, error) {
 	if a.Identities == nil || item.Context == nil || item.Context.Configuration.RegistryIdentity == nil {
@@ -87,9 +87,9 @@ func (a *Access) Identity(ctx context.Context, item *contract.Item, operation st
 	if err == nil {
 		return found, nil
 	}
-	failure := kit.Stall(operation, "Unauthorized", "%w", err)
+	failure := protocol.Stall(operation, "Unauthorized", "%w", err)
 	if fault.KindOf(err) != fault.Stalled {
-		failure = kit.Again(operation, "Unauthorized", "%w", err)
+		failure = protocol.Again(operation, "Unauthorized", "%w", err)
 	}
-	return nil, kit.Coded(failure, v1alpha1.ErrorUnauthorized)
+	return nil, protocol.Coded(failure, v1alpha1.ErrorUnauthorized)
 }

@@ -30,7 +30,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
 
 // cleanup ends Pods of jobs that are over and removes what belongs to nothing any more. Events of DeployItems start it for the items whose
@@ -126,7 +126,7 @@ func (d *Deployer) Clean(mgr ctrl.Manager) error {
 		return isItem && c.times(keyOf(item)) > 0 && (isOver(item) || isForced(item))
 	})
 	gone := predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool { return c.times(client.ObjectKeyFromObject(e.Object)) > 0 }}
-	options := fairqueue.Options(c.options.Garbage.Worker, 0)
+	options := queue.Options(c.options.Garbage.Worker, 0)
 	options.SkipNameValidation = new(true)
 	err := ctrl.NewControllerManagedBy(mgr).Named(Name+"-cleanup").
 		Watches(&v1alpha1.DeployItem{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(predicate.Or(concerned, gone))).

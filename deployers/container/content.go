@@ -22,7 +22,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
@@ -84,12 +84,12 @@ func (r *search) pack(ctx context.Context) ([]byte, []v1alpha1.SourceStatus, err
 			sources = append(sources, *source)
 		}
 		if err := packer.AddDirectory(sidecar.ContentDirectory, files); err != nil {
-			return nil, nil, kit.Stall(operationReconcile, "ContentTooLarge", "spec.config.blueprint: %w", err)
+			return nil, nil, protocol.Stall(operationReconcile, "ContentTooLarge", "spec.config.blueprint: %w", err)
 		}
 	}
 	packed, err := packer.Close()
 	if err != nil {
-		return nil, nil, kit.Stall(operationReconcile, "ContentTooLarge", "spec.config.componentDescriptor: %w", err)
+		return nil, nil, protocol.Stall(operationReconcile, "ContentTooLarge", "spec.config.componentDescriptor: %w", err)
 	}
 	if session != nil {
 		sources = append(sources, session.SourcesUsed()...)
@@ -104,7 +104,7 @@ func (r *search) openComponent(ctx context.Context, packer *sidecar.Packer) (*re
 		return nil, nil, nil
 	}
 	if r.components == nil {
-		return nil, nil, kit.Stall(operationReconcile, "NotSupported", "%s: this deployer runs without component repositories; leave it out", field)
+		return nil, nil, protocol.Stall(operationReconcile, "NotSupported", "%s: this deployer runs without component repositories; leave it out", field)
 	}
 	scope, err := r.scope(ctx)
 	if err != nil {
@@ -127,7 +127,7 @@ func (r *search) openComponent(ctx context.Context, packer *sidecar.Packer) (*re
 	}
 	if err != nil {
 		session.Close()
-		return nil, nil, kit.Stall(operationReconcile, "ComponentTooLarge", "%s: %w", field, err)
+		return nil, nil, protocol.Stall(operationReconcile, "ComponentTooLarge", "%s: %w", field, err)
 	}
 	return session, root, nil
 }
@@ -144,7 +144,7 @@ func (r *search) scope(ctx context.Context) (repository.Scope, error) {
 		scope.Repository, ocmConfig = c.Configuration.RepositoryContext, c.OCMConfig
 	}
 	if scope.Rights, err = repository.ParseRights(secrets, ocmConfig); err != nil {
-		return scope, kit.Stall(operationReconcile, "InvalidCredentials", "Context or registryPullSecrets: %w", err)
+		return scope, protocol.Stall(operationReconcile, "InvalidCredentials", "Context or registryPullSecrets: %w", err)
 	}
 	identity, err := r.access.Identity(ctx, r.item, operationReconcile)
 	if err != nil {
@@ -170,7 +170,7 @@ func (r *search) blueprint(ctx context.Context, session *repository.Session, roo
 			return nil, nil, context.Cause(ctx)
 		}
 		if err != nil {
-			return nil, nil, kit.Stall(operationReconcile, "InvalidBlueprint", "%s.inline: %w", field, err)
+			return nil, nil, protocol.Stall(operationReconcile, "InvalidBlueprint", "%s.inline: %w", field, err)
 		}
 		return folderOf(files, definition.Path)
 	case definition.SourceReference != nil:
@@ -178,7 +178,7 @@ func (r *search) blueprint(ctx context.Context, session *repository.Session, roo
 	}
 	resource, err := root.Descriptor.FindResource(map[string]string{"name": definition.Reference.ResourceName})
 	if err != nil {
-		return nil, nil, kit.Stall(operationReconcile, "BlueprintNotFound", "%s.ref.resourceName: %w; correct the name", field, err)
+		return nil, nil, protocol.Stall(operationReconcile, "BlueprintNotFound", "%s.ref.resourceName: %w; correct the name", field, err)
 	}
 	files, _, err := session.Blueprint(ctx, root.Descriptor, resource)
 	if err != nil {
@@ -191,7 +191,7 @@ func (r *search) blueprint(ctx context.Context, session *repository.Session, roo
 func folderOf(files fs.FS, folder string) (fs.FS, *v1alpha1.SourceStatus, error) {
 	files, err := model.Folder(files, folder)
 	if err != nil {
-		return nil, nil, kit.Stall(operationReconcile, "BlueprintNotFound", "spec.config.blueprint.path: %w", err)
+		return nil, nil, protocol.Stall(operationReconcile, "BlueprintNotFound", "spec.config.blueprint.path: %w", err)
 	}
 	return files, nil, nil
 }
@@ -201,7 +201,7 @@ func (r *search) fromSource(ctx context.Context, definition *v1alpha1.BlueprintD
 	const field = "spec.config.blueprint"
 	options := &r.access
 	if options.Sources == nil || options.Artifacts == nil {
-		return nil, nil, kit.Stall(operationReconcile, "NotSupported", "%s.sourceRef: this deployer runs without Flux sources; use ref or inline", field)
+		return nil, nil, protocol.Stall(operationReconcile, "NotSupported", "%s.sourceRef: this deployer runs without Flux sources; use ref or inline", field)
 	}
 	source, err := options.Lookup(ctx, r.item, *definition.SourceReference)
 	if err != nil {
@@ -215,12 +215,12 @@ func (r *search) fromSource(ctx context.Context, definition *v1alpha1.BlueprintD
 	files := tree.FS()
 	if definition.Path != "" {
 		if files, err = tree.Sub(definition.Path); err != nil {
-			return nil, nil, kit.Stall(operationReconcile, "BlueprintNotFound", "%s.path: %w", field, err)
+			return nil, nil, protocol.Stall(operationReconcile, "BlueprintNotFound", "%s.path: %w", field, err)
 		}
 	}
 	kept, _, err := model.Snapshot(files)
 	if err != nil {
-		return nil, nil, kit.Stall(operationReconcile, "InvalidBlueprint", "%s: %w", field, err)
+		return nil, nil, protocol.Stall(operationReconcile, "InvalidBlueprint", "%s: %w", field, err)
 	}
 	used := components.StatusOf(source)
 	return kept, &used, nil
@@ -230,17 +230,17 @@ func (r *search) fromSource(ctx context.Context, definition *v1alpha1.BlueprintD
 func componentProblem(field string, err error) error {
 	switch {
 	case errors.Is(err, oci.ErrUnauthorized):
-		return kit.Coded(kit.Again(operationReconcile, "Unauthorized", "%s: %w", field, err), v1alpha1.ErrorUnauthorized)
+		return protocol.Coded(protocol.Again(operationReconcile, "Unauthorized", "%s: %w", field, err), v1alpha1.ErrorUnauthorized)
 	case errors.Is(err, repository.ErrRepositoryMissing):
-		return kit.Stall(operationReconcile, "RepositoryContextMissing", "%s: %w", field, err)
+		return protocol.Stall(operationReconcile, "RepositoryContextMissing", "%s: %w", field, err)
 	case errors.Is(err, component.ErrNotFound), errors.Is(err, oci.ErrNotFound):
-		return kit.Again(operationReconcile, "ComponentNotFound", "%s: %w", field, err)
+		return protocol.Again(operationReconcile, "ComponentNotFound", "%s: %w", field, err)
 	case errors.Is(err, fetch.ErrTooLarge), errors.Is(err, fetch.ErrUnsafe):
-		return kit.Stall(operationReconcile, "InvalidArtifact", "%s: %w", field, err)
+		return protocol.Stall(operationReconcile, "InvalidArtifact", "%s: %w", field, err)
 	case errors.Is(err, fetch.ErrGone), fault.KindOf(err) != fault.Stalled:
-		return kit.Again(operationReconcile, "DownloadFailed", "%s: %w", field, err)
+		return protocol.Again(operationReconcile, "DownloadFailed", "%s: %w", field, err)
 	}
-	return kit.Stall(operationReconcile, "InvalidComponent", "%s: %w", field, err)
+	return protocol.Stall(operationReconcile, "InvalidComponent", "%s: %w", field, err)
 }
 
 // pullSecrets returns the contents of the Secrets with registry logins by name: those of the Context and those of the item itself.
@@ -259,7 +259,7 @@ func pullSecrets(
 	namespace, deleting := item.DeployItem.Namespace, !item.DeployItem.DeletionTimestamp.IsZero()
 	unread := func(name string, err error) error {
 		if apierrors.IsNotFound(err) {
-			return kit.Again(operationReconcile, "PullSecretNotFound",
+			return protocol.Again(operationReconcile, "PullSecretNotFound",
 				"%s[%d]: Secret %q does not exist in namespace %q; create it, or leave it out", field, slices.Index(names, name), name, namespace)
 		}
 		return fmt.Errorf("read Secret %q of registryPullSecrets: %w", name, err)
@@ -269,7 +269,7 @@ func pullSecrets(
 	}
 	err := reading.Into(secrets, names)
 	if errors.Is(err, pullsecrets.ErrTooMuch) {
-		err = kit.Stall(operationReconcile, "InvalidCredentials", "%w", err)
+		err = protocol.Stall(operationReconcile, "InvalidCredentials", "%w", err)
 	}
 	return secrets, err
 }

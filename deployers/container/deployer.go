@@ -13,15 +13,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/flux-landscaper/flux-landscaper/api/bounded"
 	api "github.com/flux-landscaper/flux-landscaper/api/deployers/container"
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -182,21 +182,21 @@ func (d *Deployer) ContinuousReconcile(item *v1alpha1.DeployItem) (*managedresou
 // configurationOf reads and checks spec.config of an item. Its errors carry the code ERR_CONFIGURATION_PROBLEM.
 func configurationOf(item *v1alpha1.DeployItem) (*containerv1alpha1.ProviderConfiguration, error) {
 	if item.Spec.Configuration == nil || len(item.Spec.Configuration.Raw) == 0 {
-		return nil, kit.Stall(operationReconcile, "ConfigurationMissing", "spec.config is missing; write a configuration of the container deployer there")
+		return nil, protocol.Stall(operationReconcile, "ConfigurationMissing", "spec.config is missing; write a configuration of the container deployer there")
 	}
 	config, err := api.DecodeConfiguration(item.Spec.Configuration.Raw)
 	if err == nil {
 		err = validate(config, item.Namespace)
 	}
 	if err != nil {
-		return nil, kit.Stall(operationReconcile, "ConfigurationInvalid", "spec.config: %w", err)
+		return nil, protocol.Stall(operationReconcile, "ConfigurationInvalid", "spec.config: %w", err)
 	}
 	return config, nil
 }
 
 // validate checks a configuration. The error lists the problems, each with its field and cure.
 func validate(config *containerv1alpha1.ProviderConfiguration, namespace string) error {
-	errs := bounded.In(len(config.RegistryPullSecrets), func(i int) []error {
+	errs := fault.ProblemsIn(len(config.RegistryPullSecrets), func(i int) []error {
 		var errs []error
 		secret, at := &config.RegistryPullSecrets[i], fmt.Sprintf("registryPullSecrets[%d]", i)
 		if secret.Name == "" {
@@ -219,7 +219,7 @@ func validate(config *containerv1alpha1.ProviderConfiguration, namespace string)
 			component.Reference != nil, component.Inline != nil, component.SourceReference != nil))
 	}
 	errs = append(errs, managedresource.ValidateContinuousReconcile("continuousReconcile", config.ContinuousReconcile)...)
-	return bounded.Join(errs)
+	return fault.Join(errs)
 }
 
 func exactlyOne(field, choices string, given ...bool) error {

@@ -12,7 +12,7 @@ import (
 
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // exports returns what the wait container of a Pod has stored; nil where the user's program exported nothing.
@@ -27,7 +27,7 @@ func (r *run) exports(ctx context.Context, pod *corev1.Pod) (map[string]any, err
 	}
 	var values map[string]any
 	if json.Unmarshal(secret.Data[sidecar.ExportKey], &values) != nil {
-		return nil, kit.Stall(operationReconcile, "ExportInvalid", "%s holds no JSON object; remove it and deploy again", describeHost(pod.Namespace, "Secret", name))
+		return nil, protocol.Stall(operationReconcile, "ExportInvalid", "%s holds no JSON object; remove it and deploy again", describeHost(pod.Namespace, "Secret", name))
 	}
 	if err := r.keepCredentials(ctx, values); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (r *run) keepCredentials(ctx context.Context, exports map[string]any) error
 	if !carries(unfolded(exports, maxFolds), inTarget(secret.Data[sidecar.TargetKey])) {
 		return nil
 	}
-	return kit.Stall(operationReconcile, "CredentialsExported",
+	return protocol.Stall(operationReconcile, "CredentialsExported",
 		"the exports have a credential of the target, which is one of the host cluster and stays there; export less")
 }
 

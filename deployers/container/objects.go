@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // maxSecret is how many bytes the values of a Secret may have.
@@ -164,7 +164,7 @@ func (r *run) put(ctx context.Context, have stored, name, kind string, marks map
 func (r *run) foreign(err error, kind, name string) error {
 	at := describeHost(r.deployer.options.Namespace, kind, name)
 	if apierrors.IsAlreadyExists(err) {
-		return kit.Stall(operationReconcile, "ForeignObject", "%s exists and does not belong to the DeployItem; remove it", at)
+		return protocol.Stall(operationReconcile, "ForeignObject", "%s exists and does not belong to the DeployItem; remove it", at)
 	}
 	if err != nil {
 		return fmt.Errorf("create %s: %w", at, err)

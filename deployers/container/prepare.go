@@ -15,7 +15,7 @@ import (
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -39,7 +39,7 @@ type supplies struct {
 func (r *run) prepare(ctx context.Context) (*supplies, error) {
 	s := &supplies{configuration: r.item.DeployItem.Spec.Configuration.Raw}
 	if len(s.configuration) > maxSecret {
-		return nil, kit.Stall(operationReconcile, "ConfigurationTooLarge", "spec.config has %d bytes, at most %d reach the container; put data into the content", len(s.configuration), maxSecret)
+		return nil, protocol.Stall(operationReconcile, "ConfigurationTooLarge", "spec.config has %d bytes, at most %d reach the container; put data into the content", len(s.configuration), maxSecret)
 	}
 	var err error
 	if s.target, s.ofHost, err = r.target(ctx); err != nil {
@@ -92,10 +92,10 @@ func documentOf(found *v1alpha1.Target, content []byte) ([]byte, error) {
 	shown.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Target"))
 	raw, err := json.Marshal(resolvedTarget{Target: shown, Content: string(content)})
 	if err != nil {
-		return nil, kit.Stall(operationReconcile, "InvalidTarget", "Target %q cannot be written as JSON; correct its content", found.Name)
+		return nil, protocol.Stall(operationReconcile, "InvalidTarget", "Target %q cannot be written as JSON; correct its content", found.Name)
 	}
 	if len(raw) > maxSecret {
-		return nil, kit.Stall(operationReconcile, "InvalidTarget", "Target %q has more than %d bytes with its content; remove what the container does not need",
+		return nil, protocol.Stall(operationReconcile, "InvalidTarget", "Target %q has more than %d bytes with its content; remove what the container does not need",
 			found.Name, maxSecret)
 	}
 	return raw, nil
@@ -111,7 +111,7 @@ func (r *run) refuseImpersonation(found *v1alpha1.Target, content []byte) error 
 	if !impersonated {
 		return nil
 	}
-	return kit.Stall(operationReconcile, "ImpersonationUnsupported",
+	return protocol.Stall(operationReconcile, "ImpersonationUnsupported",
 		"Target %q is used as a ServiceAccount (spec.serviceAccountName of the Target or the DeployItem, or a default of the deployer), which no container can be held to: "+
 			"it gets the credentials; remove the name, and give the container a Target whose own credentials have no more rights than it needs", found.Name)
 }
@@ -131,7 +131,7 @@ func (r *run) logins(ctx context.Context) ([]byte, error) {
 	for _, name := range slices.Sorted(maps.Keys(secrets)) {
 		auths, err := authsOf(secrets[name])
 		if err != nil {
-			return nil, kit.Stall(operationReconcile, "InvalidCredentials", "Secret %q: %w", name, err)
+			return nil, protocol.Stall(operationReconcile, "InvalidCredentials", "Secret %q: %w", name, err)
 		}
 		for host, login := range auths {
 			if _, known := joined.Auths[host]; !known {
@@ -147,7 +147,7 @@ func (r *run) logins(ctx context.Context) ([]byte, error) {
 		err = fmt.Errorf("they have more than %d bytes", maxSecret)
 	}
 	if err != nil {
-		return nil, kit.Stall(operationReconcile, "InvalidCredentials", "the registry logins cannot be joined: %w; name fewer", err)
+		return nil, protocol.Stall(operationReconcile, "InvalidCredentials", "the registry logins cannot be joined: %w; name fewer", err)
 	}
 	return raw, nil
 }

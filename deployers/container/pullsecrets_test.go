@@ -20,7 +20,7 @@ import (
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // secrets is an API server with Secrets by any name but "gone", which counts how often they are read.
@@ -70,7 +70,7 @@ func TestPullSecretsOfItemAndContextAreBoundedTogether(t *testing.T) {
 	live := &secrets{}
 	_, err := pullSecrets(t.Context(), live, jobOf(known), naming(more...))
 	require.ErrorContains(t, err, "spec.config.registryPullSecrets, with those of the Context: names more than 50 different Secrets; name fewer")
-	assert.Equal(t, kit.Stalled, kit.AsFailure("", err).Kind)
+	assert.Equal(t, protocol.Stalled, protocol.AsFailure("", err).Kind)
 	assert.Zero(t, live.reads)
 
 	found, err := pullSecrets(t.Context(), live, jobOf(known), naming(more[:24]...))

@@ -24,7 +24,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 func TestNamesOfItemsAreApart(t *testing.T) {
@@ -75,7 +75,7 @@ func TestConfigurationProblems(t *testing.T) {
 		t.Run(config, func(t *testing.T) {
 			_, err := configurationOf(itemWith(config))
 			assert.ErrorContains(t, err, message)
-			assert.Contains(t, kit.CodesOf(err), v1alpha1.ErrorConfigurationProblem)
+			assert.Contains(t, protocol.CodesOf(err), v1alpha1.ErrorConfigurationProblem)
 		})
 	}
 	_, err := configurationOf(itemWith(`{"registryPullSecrets": [{"name": "a", "namespace": "tenant"}, {"name": "b"}], "unknown": 1}`))

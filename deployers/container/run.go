@@ -20,7 +20,7 @@ import (
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // run is one call for one item.
@@ -150,10 +150,10 @@ func (r *run) create(ctx context.Context) (contract.Outcome, error) {
 // refusalOf says why the host cluster has not created a Pod.
 func refusalOf(pod *corev1.Pod, err error) error {
 	switch {
-	case kit.IsRefusedForGood(err):
-		return kit.Stall(operationReconcile, "InvalidPod", "spec.config makes no valid Pod: %w; correct it", err)
+	case protocol.IsRefusedForGood(err):
+		return protocol.Stall(operationReconcile, "InvalidPod", "spec.config makes no valid Pod: %w; correct it", err)
 	case apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return kit.Again(operationReconcile, "PodForbidden", "the host cluster refuses the Pod: %w", err)
+		return protocol.Again(operationReconcile, "PodForbidden", "the host cluster refuses the Pod: %w", err)
 	}
 	return fmt.Errorf("create %s: %w", describeHost(pod.Namespace, "Pod", pod.Name), err)
 }
@@ -180,7 +180,7 @@ func (r *run) follow(ctx context.Context, pod *corev1.Pod) (contract.Outcome, er
 	outcome.Conditions, outcome.Sources = conditionsOf(pod), sourcesOf(pod)
 	switch {
 	case found.over && found.failed:
-		err = &kit.Failure{Kind: kit.Stalled, Operation: operationReconcile, Reason: found.reason, Err: errors.New(found.message)}
+		err = &protocol.Failure{Kind: protocol.Stalled, Operation: operationReconcile, Reason: found.reason, Err: errors.New(found.message)}
 	case found.over:
 		if outcome.Exports, err = r.exports(ctx, pod); err == nil {
 			outcome.Done = true

@@ -15,7 +15,7 @@ import (
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // Conditions of container DeployItems.
@@ -33,7 +33,7 @@ func status(item *v1alpha1.DeployItem) (*containerv1alpha1.ProviderStatus, error
 	}
 	recorded, err := api.DecodeStatus(item.Status.ProviderStatus.Raw)
 	if err != nil {
-		return nil, kit.Coded(fmt.Errorf("status.providerStatus: %w", err), v1alpha1.ErrorInternalProblem)
+		return nil, protocol.Coded(fmt.Errorf("status.providerStatus: %w", err), v1alpha1.ErrorInternalProblem)
 	}
 	return recorded, nil
 }
@@ -96,11 +96,11 @@ func conditionOf(kind string, shown containerv1alpha1.ContainerStatus) metav1.Co
 	if shown.ExitCode == nil {
 		return condition
 	}
-	condition.Reason = kit.Reason(cmp.Or(shown.Reason, "Completed"))
+	condition.Reason = protocol.Reason(cmp.Or(shown.Reason, "Completed"))
 	if *shown.ExitCode == 0 {
 		condition.Status, condition.Message = metav1.ConditionTrue, "The container has succeeded"
 		return condition
 	}
-	condition.Status, condition.Message = metav1.ConditionFalse, kit.Message(cmp.Or(shown.Message, "The container has failed"))
+	condition.Status, condition.Message = metav1.ConditionFalse, protocol.Message(cmp.Or(shown.Message, "The container has failed"))
 	return condition
 }

@@ -13,7 +13,7 @@ import (
 
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // stored lists the Secrets of the item, and returns how many bytes of states and content the other items of its namespace have in theirs. All Secrets
@@ -64,7 +64,7 @@ func (r *run) share(content, others int64, last state) (int64, error) {
 	o := &r.deployer.options
 	left := o.MaxStored - others - content
 	if left <= 0 && r.operation != containerv1alpha1.OperationDelete {
-		return 0, kit.Stall(operationReconcile, "StorageExceeded",
+		return 0, protocol.Stall(operationReconcile, "StorageExceeded",
 			"states and content of the DeployItems of namespace %q would have %d bytes, and may have %d (--max-stored-per-namespace); store less, or delete DeployItems",
 			r.names.item.Namespace, o.MaxStored-left, o.MaxStored)
 	}

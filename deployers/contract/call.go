@@ -15,7 +15,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -79,7 +79,7 @@ func (r *reconciler) perform(ctx context.Context, s *scope) (Outcome, error) {
 		Wake: func() { s.job.Wake() },
 	}
 	if err := s.item.Undecoded.Err(); err != nil && !s.deleting() {
-		return Outcome{}, kit.Stall(operationReconcile, "Unreadable", "%w", err)
+		return Outcome{}, protocol.Stall(operationReconcile, "Unreadable", "%w", err)
 	}
 	held, err := r.hooks.beforeReconcile(ctx, s)
 	if err != nil || held != "" {
@@ -99,10 +99,10 @@ func (r *reconciler) perform(ctx context.Context, s *scope) (Outcome, error) {
 		return r.deployer.Delete(ctx, item)
 	}
 	if s.item.Spec.Configuration == nil || len(s.item.Spec.Configuration.Raw) == 0 {
-		return Outcome{}, kit.Stall(operationReconcile, "ConfigurationMissing", "spec.config is missing; set it to the provider configuration of the deployer")
+		return Outcome{}, protocol.Stall(operationReconcile, "ConfigurationMissing", "spec.config is missing; set it to the provider configuration of the deployer")
 	}
 	if _, err := r.clock.spec(s.item); err != nil {
-		return Outcome{}, kit.Stall(operationReconcile, "ConfigurationInvalid", "spec.config: %w", err)
+		return Outcome{}, protocol.Stall(operationReconcile, "ConfigurationInvalid", "spec.config: %w", err)
 	}
 	before := s.job.Plan.Touched
 	if !before {
@@ -145,7 +145,7 @@ func (r *reconciler) refuseKeys(item *v1alpha1.DeployItem) error {
 	if len(refused) == 0 {
 		return nil
 	}
-	return kit.Stall(operationReconcile, kit.UnknownKey, "DeployItem %s/%s: spec.config: %s", item.Namespace, item.Name, document.List(refused))
+	return protocol.Stall(operationReconcile, protocol.UnknownKey, "DeployItem %s/%s: spec.config: %s", item.Namespace, item.Name, document.List(refused))
 }
 
 // maxIntroduction is how long the pick-up of a job waits for a cluster to say which one it is.
@@ -181,8 +181,8 @@ func (r *reconciler) open(ctx context.Context, s *scope, name string) (*target.C
 // targetFailure says what the problem of a Target means for the item.
 func (s *scope) targetFailure(err error, name string) error {
 	err = TargetFailure(err, s.deleting())
-	if failure, is := errors.AsType[*kit.Failure](err); is && isTargetNotFound(err) && s.awaitsTarget(name) {
-		failure.Kind = kit.Retry
+	if failure, is := errors.AsType[*protocol.Failure](err); is && isTargetNotFound(err) && s.awaitsTarget(name) {
+		failure.Kind = protocol.Retry
 	}
 	return err
 }

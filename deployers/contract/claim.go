@@ -17,7 +17,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
 
 const loopGuardMessage = "the annotation " + v1alpha1.OperationAnnotation + " is kept in Git, so it would start a job at every sync; it only starts " +
@@ -57,7 +58,7 @@ func (r *reconciler) forgetTestRequest(ctx context.Context, s *scope) error {
 		s.job.Answers = true
 		return nil
 	}
-	err := r.writeMetadata(ctx, s.item, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}})
+	err := r.writeMetadata(ctx, s.item, protocol.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}})
 	s.job.Answers = err == nil
 	return err
 }
@@ -106,7 +107,7 @@ func (r *reconciler) pickUp(ctx context.Context, s *scope) error {
 func (r *reconciler) resume(s *scope) error {
 	if left := untilTakeover(s.item, r.options.Identity, r.options.MaxTimeout, time.Now()); left != 0 {
 		s.requeue = max(left, 0)
-		return kit.ErrStop
+		return protocol.ErrStop
 	}
 	s.job = r.jobs.Claim(s.item, beganAt(s.item, time.Now()), plan{})
 	return nil
@@ -122,7 +123,7 @@ func (r *reconciler) isUnchanged(ctx context.Context, s *scope) bool {
 func (r *reconciler) finishUnchanged(ctx context.Context, s *scope) error {
 	now := time.Now()
 	stamp(s.item, r.by(), now)
-	kit.Succeed(s.item, "Nothing changed since the last success", now)
+	protocol.Succeed(s.item, "Nothing changed since the last success", now)
 	return stopAfter(r.writeStatus(ctx, s.item))
 }
 
@@ -140,17 +141,17 @@ func (r *reconciler) guardLoop(ctx context.Context, s *scope) (bool, error) {
 	isKept := false
 	if !s.deleting() {
 		var err error
-		if isKept, err = kit.IsAppliedByFlux(ctx, r.live, s.item, "DeployItem", v1alpha1.OperationAnnotation); err != nil {
+		if isKept, err = protocol.IsAppliedByFlux(ctx, r.live, s.item, "DeployItem", v1alpha1.OperationAnnotation); err != nil {
 			return false, err
 		}
 	}
 	if !isKept {
-		conditions.Delete(s.item, kit.OperationInGitCondition)
+		conditions.Delete(s.item, protocol.OperationInGitCondition)
 		return false, nil
 	}
 	if !isGuarded(s.item) {
-		r.options.Recorder.Event(s.item, corev1.EventTypeWarning, kit.ReasonLoopGuard, loopGuardMessage)
-		conditions.MarkTrue(s.item, kit.OperationInGitCondition, kit.ReasonLoopGuard, "%s", loopGuardMessage)
+		r.options.Recorder.Event(s.item, corev1.EventTypeWarning, protocol.ReasonLoopGuard, loopGuardMessage)
+		conditions.MarkTrue(s.item, protocol.OperationInGitCondition, protocol.ReasonLoopGuard, "%s", loopGuardMessage)
 	}
 	return s.item.Status.ObservedGeneration == s.item.Generation, nil
 }
@@ -160,40 +161,40 @@ func (r *reconciler) endGuard(ctx context.Context, s *scope) error {
 	if !isGuarded(s.item) || !s.item.Job().IsIdle() {
 		return nil
 	}
-	conditions.Delete(s.item, kit.OperationInGitCondition)
+	conditions.Delete(s.item, protocol.OperationInGitCondition)
 	return stopAfter(r.writeStatus(ctx, s.item))
 }
 
 // noteKeys sets the condition about unknown keys for the job that begins, and posts an event when it says something new.
 func (r *reconciler) noteKeys(s *scope) {
 	_, others := document.Near(r.unknownKeys(s.item))
-	if kit.NoteUnknownKeys(s.item, "spec.config: ", others) {
-		r.options.Recorder.Event(s.item, corev1.EventTypeWarning, kit.UnknownKey, conditions.GetMessage(s.item, v1alpha1.UnknownKeysCondition))
+	if protocol.NoteUnknownKeys(s.item, "spec.config: ", others) {
+		r.options.Recorder.Event(s.item, corev1.EventTypeWarning, protocol.UnknownKey, conditions.GetMessage(s.item, v1alpha1.UnknownKeysCondition))
 	}
 }
 
 // refuseOtherType fails the job of an item whose type somebody has changed: what earlier jobs have deployed is recorded in the status, in a form that only
 // deployers of the former type know. Nothing of that record changes, so that one of them goes on with it once the type is set back.
 func (r *reconciler) refuseOtherType(ctx context.Context, s *scope) error {
-	former := kit.FormerType(s.item)
+	former := protocol.FormerType(s.item)
 	if former == "" {
 		return nil
 	}
 	r.jobs.Forget(s.key())
-	failure := &kit.Failure{Kind: kit.Stalled, Operation: operationReconcile, Reason: "TypeChanged", Err: kit.TypeChanged(s.item, former)}
+	failure := &protocol.Failure{Kind: protocol.Stalled, Operation: operationReconcile, Reason: "TypeChanged", Err: protocol.TypeChanged(s.item, former)}
 	now := time.Now()
 	status := &s.item.Status
 	status.ObservedGeneration, status.FirstError, status.LastErrors = s.item.Generation, nil, nil
 	recordFailure(s.item, failure, now)
-	kit.Fail(s.item, failure, now)
+	protocol.Fail(s.item, failure, now)
 	if err := r.writeStatus(ctx, s.item); err != nil {
 		return err
 	}
 	r.warn(s, failure.Reason, failure.Error())
 	if !isTestRequested(s.item) || !isTestJob(status.JobID) || isGuarded(s.item) {
-		return kit.ErrStop
+		return protocol.ErrStop
 	}
-	return stopAfter(r.writeMetadata(ctx, s.item, kit.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}}))
+	return stopAfter(r.writeMetadata(ctx, s.item, protocol.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}}))
 }
 
 const finalizerRestoredMessage = "the finalizer " + v1alpha1.Finalizer + " was removed and is back: without it a deletion would leave on the target what the item " +
@@ -205,7 +206,7 @@ func (r *reconciler) protect(ctx context.Context, s *scope) error {
 	if s.deleting() || controllerutil.ContainsFinalizer(s.item, v1alpha1.Finalizer) {
 		return nil
 	}
-	err := r.writeMetadata(ctx, s.item, kit.MetadataChange{AddFinalizer: v1alpha1.Finalizer})
+	err := r.writeMetadata(ctx, s.item, protocol.MetadataChange{AddFinalizer: v1alpha1.Finalizer})
 	if err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) || ctx.Err() != nil {
 		return err
 	}
@@ -223,8 +224,8 @@ func (r *reconciler) keepFinalizer(ctx context.Context, s *scope) error {
 		s.hookRequeue = sooner(s.hookRequeue, r.restored.Get(key))
 		return nil
 	}
-	err := r.writeMetadata(ctx, s.item, kit.MetadataChange{AddFinalizer: v1alpha1.Finalizer})
-	if err != nil && (kit.IsTransient(err) || apierrors.IsNotFound(err)) {
+	err := r.writeMetadata(ctx, s.item, protocol.MetadataChange{AddFinalizer: v1alpha1.Finalizer})
+	if err != nil && (protocol.IsTransient(err) || apierrors.IsNotFound(err)) {
 		return err
 	}
 	r.restored.Next(key, now)
@@ -233,6 +234,6 @@ func (r *reconciler) keepFinalizer(ctx context.Context, s *scope) error {
 		s.hookRequeue = sooner(s.hookRequeue, r.restored.Get(key))
 		return nil // whoever refuses it keeps nothing else from the item
 	}
-	r.options.Recorder.Event(s.item, corev1.EventTypeWarning, kit.ReasonFinalizerRestored, finalizerRestoredMessage)
+	r.options.Recorder.Event(s.item, corev1.EventTypeWarning, queue.ReasonFinalizerRestored, finalizerRestoredMessage)
 	return nil
 }

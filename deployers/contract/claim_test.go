@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 func TestD14JobOfAnotherDeployerIsLeftToIt(t *testing.T) {
@@ -63,7 +63,7 @@ func TestD14OwnJobIsResumedAfterARestart(t *testing.T) {
 func TestD13CorrectedSettingsLetADeletionGoOn(t *testing.T) {
 	d := newDesk(t, &scripted{remove: func(_ context.Context, item *Item) (Outcome, error) {
 		if string(item.DeployItem.Spec.Configuration.Raw) != `{"fixed":true}` {
-			return Outcome{}, kit.Stall("Delete", "InvalidConfiguration", "spec.config.deletionGroups: an unknown type")
+			return Outcome{}, protocol.Stall("Delete", "InvalidConfiguration", "spec.config.deletionGroups: an unknown type")
 		}
 		return Outcome{Done: true}, nil
 	}})

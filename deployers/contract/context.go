@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/pullsecrets"
 )
 
@@ -32,14 +32,14 @@ func (r *reconciler) readContext(ctx context.Context, item *v1alpha1.DeployItem)
 		if name == v1alpha1.DefaultContextName || isDeleting(item) {
 			return &Context{}, nil
 		}
-		return nil, kit.Again(operationReconcile, "ContextNotFound",
+		return nil, protocol.Again(operationReconcile, "ContextNotFound",
 			"Context %q does not exist in namespace %q; create it, or name an existing one in spec.context", name, item.Namespace)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read Context %q: %w", name, err)
 	}
 	if err := object.Undecoded.Err(); err != nil && !isDeleting(item) {
-		return nil, kit.Stall(operationReconcile, "InvalidContext", "Context %q: %w", name, err)
+		return nil, protocol.Stall(operationReconcile, "InvalidContext", "Context %q: %w", name, err)
 	}
 	found := &Context{Configuration: object.ContextConfiguration, Overwrites: r.overwritesOf(object)}
 	if r.options.SkipPullSecrets {
@@ -56,7 +56,7 @@ func (r *reconciler) pullSecrets(ctx context.Context, object *v1alpha1.Context, 
 	contents := map[string]map[string][]byte{}
 	unread := func(name string, err error) error {
 		if apierrors.IsNotFound(err) {
-			return kit.Again(operationReconcile, "PullSecretNotFound", "Secret %q does not exist in namespace %q; create it, or remove it from registryPullSecrets of Context %q",
+			return protocol.Again(operationReconcile, "PullSecretNotFound", "Secret %q does not exist in namespace %q; create it, or remove it from registryPullSecrets of Context %q",
 				name, object.Namespace, object.Name)
 		}
 		return fmt.Errorf("read pull Secret %q of Context %q: %w", name, object.Name, err)
@@ -67,7 +67,7 @@ func (r *reconciler) pullSecrets(ctx context.Context, object *v1alpha1.Context, 
 	}
 	err := reading.Into(contents, pullsecrets.NamesOf(object.RegistryPullSecrets))
 	if errors.Is(err, pullsecrets.ErrTooMuch) {
-		err = kit.Stall(operationReconcile, "InvalidContext", "%w", err)
+		err = protocol.Stall(operationReconcile, "InvalidContext", "%w", err)
 	}
 	return contents, err
 }
@@ -83,10 +83,10 @@ func (r *reconciler) ocmConfig(ctx context.Context, object *v1alpha1.Context, is
 	case err == nil && found, isDeleting && (err == nil || apierrors.IsNotFound(err)):
 		return []byte(content), nil
 	case err == nil:
-		return nil, kit.Again(operationReconcile, "OCMConfigIncomplete", "ConfigMap %q in namespace %q has no key %s; add it, or remove ocmConfig from Context %q",
+		return nil, protocol.Again(operationReconcile, "OCMConfigIncomplete", "ConfigMap %q in namespace %q has no key %s; add it, or remove ocmConfig from Context %q",
 			name, object.Namespace, ocmConfigKey, object.Name)
 	case apierrors.IsNotFound(err):
-		return nil, kit.Again(operationReconcile, "OCMConfigNotFound", "ConfigMap %q does not exist in namespace %q; create it, or remove ocmConfig from Context %q",
+		return nil, protocol.Again(operationReconcile, "OCMConfigNotFound", "ConfigMap %q does not exist in namespace %q; create it, or remove ocmConfig from Context %q",
 			name, object.Namespace, object.Name)
 	}
 	return nil, fmt.Errorf("read ConfigMap %q of Context %q: %w", name, object.Name, err)
@@ -102,7 +102,7 @@ func (r *reconciler) overwritesOf(object *v1alpha1.Context) func(context.Context
 		found := &v1alpha1.ComponentVersionOverwrites{}
 		err := r.live.Get(ctx, types.NamespacedName{Namespace: object.Namespace, Name: name}, found)
 		if apierrors.IsNotFound(err) {
-			return nil, kit.Again(operationReconcile, "OverwritesNotFound",
+			return nil, protocol.Again(operationReconcile, "OverwritesNotFound",
 				"ComponentVersionOverwrites %q does not exist in namespace %q; create it, or remove componentVersionOverwrites from Context %q",
 				name, object.Namespace, object.Name)
 		}
@@ -110,7 +110,7 @@ func (r *reconciler) overwritesOf(object *v1alpha1.Context) func(context.Context
 			return nil, fmt.Errorf("read ComponentVersionOverwrites %q of Context %q: %w", name, object.Name, err)
 		}
 		if err := found.Undecoded.Err(); err != nil {
-			return nil, kit.Stall(operationReconcile, "InvalidContext", "ComponentVersionOverwrites %q: %w", name, err)
+			return nil, protocol.Stall(operationReconcile, "InvalidContext", "ComponentVersionOverwrites %q: %w", name, err)
 		}
 		return found.Overwrites, nil
 	}

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // inContext makes a Context and an item that names it, and starts its job.
@@ -123,7 +123,7 @@ func TestPullSecretsAreBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := c.pullSecrets(t.Context(), object, false)
 			require.ErrorContains(t, err, tc.says)
-			assert.Equal(t, kit.Stalled, kit.AsFailure("", err).Kind)
+			assert.Equal(t, protocol.Stalled, protocol.AsFailure("", err).Kind)
 		})
 		t.Run(name+", in a deletion", func(t *testing.T) {
 			found, err := c.pullSecrets(t.Context(), object, true)

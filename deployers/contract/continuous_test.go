@@ -23,7 +23,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 )
 
@@ -142,7 +142,7 @@ func TestClockTriesAFailedItemAgain(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if broken {
-			return Outcome{}, kit.Stall("Work", "Broken", "it is broken")
+			return Outcome{}, protocol.Stall("Work", "Broken", "it is broken")
 		}
 		return Outcome{Done: true}, nil
 	}})

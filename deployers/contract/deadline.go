@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // visibleAfter is how long a job may take before intermediate states are written.
@@ -46,13 +46,13 @@ func (r *reconciler) expire(ctx context.Context, s *scope) error {
 }
 
 // timeout is the failure of a late job: first the step, for tools that look for it, then the root cause.
-func (s *scope) timeout(err error) *kit.Failure {
+func (s *scope) timeout(err error) *protocol.Failure {
 	message := fmt.Sprintf("timeout at: %q", s.checkpoint())
 	if cause := s.rootCause(err); cause != "" {
 		message += ": " + cause
 	}
-	return &kit.Failure{
-		Kind: kit.Stalled, Operation: operationOf(err), Reason: "ProgressingTimeout",
+	return &protocol.Failure{
+		Kind: protocol.Stalled, Operation: operationOf(err), Reason: "ProgressingTimeout",
 		Codes: []v1alpha1.ErrorCode{v1alpha1.ErrorTimeout}, Err: errors.New(message),
 	}
 }
@@ -98,7 +98,7 @@ func (s *scope) checkpointOf(ctx context.Context) func(string) error {
 	return func(name string) error {
 		s.job.Checkpoint = name
 		if s.isLate(time.Now()) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return kit.Coded(fmt.Errorf("%w at: %q", errCheckpoint, name), v1alpha1.ErrorTimeout)
+			return protocol.Coded(fmt.Errorf("%w at: %q", errCheckpoint, name), v1alpha1.ErrorTimeout)
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

@@ -23,7 +23,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -163,7 +163,7 @@ func TestDeleteWithoutUninstall(t *testing.T) {
 
 func TestFailedDeletion(t *testing.T) {
 	s := newStage(t, &scripted{remove: func(context.Context, *Item) (Outcome, error) {
-		return Outcome{}, kit.Stall("Uninstall", "Stuck", "the object is stuck")
+		return Outcome{}, protocol.Stall("Uninstall", "Stuck", "the object is stuck")
 	}}, Options{})
 	item := s.create("item")
 	s.remove(item)
@@ -173,7 +173,7 @@ func TestFailedDeletion(t *testing.T) {
 }
 
 func TestFailedDeletionIsTriedAgainWithANewJob(t *testing.T) {
-	err := kit.Stall("Uninstall", "Stuck", "the object is stuck")
+	err := protocol.Stall("Uninstall", "Stuck", "the object is stuck")
 	s := newStage(t, &scripted{remove: func(context.Context, *Item) (Outcome, error) { return Outcome{Done: err == nil}, err }}, Options{})
 	item := s.create("item")
 	s.remove(item)

@@ -18,7 +18,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
@@ -141,7 +141,7 @@ func (r *reconciler) showDrift(ctx context.Context, s *scope) error {
 		}
 	}
 	for _, note := range r.drift.TakeNotes(s.item) {
-		r.options.Recorder.Event(s.item, note.Kind, note.Reason, kit.Message(note.Message))
+		r.options.Recorder.Event(s.item, note.Kind, note.Reason, protocol.Message(note.Message))
 	}
 	return nil
 }

@@ -14,11 +14,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/drift"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
 
 // Reasons of the condition Drifted and of events.
@@ -64,7 +65,7 @@ func (c correction) pause() time.Duration {
 	if c.count < freeCorrections {
 		return 0
 	}
-	return kit.Doubled(minFightPause, maxFightPause, c.count-freeCorrections)
+	return queue.Doubled(minFightPause, maxFightPause, c.count-freeCorrections)
 }
 
 // quiet is when nobody fights any more.
@@ -113,7 +114,7 @@ func (f *driftFindings) add(found []Drift, now time.Time, tell func(driftNote)) 
 		}
 	}
 	if len(drifted) > 0 {
-		tell(driftNote{corev1.EventTypeWarning, kit.ReasonDrift, "Not as deployed: " + describe(drifted)})
+		tell(driftNote{corev1.EventTypeWarning, protocol.ReasonDrift, "Not as deployed: " + describe(drifted)})
 	}
 	if len(corrected) > 0 {
 		f.last = describe(corrected)
@@ -167,14 +168,14 @@ func (f *driftFindings) next(now time.Time, corrects bool) time.Time {
 // condition returns what the item is to show; nil for nothing.
 func (f *driftFindings) condition(generation int64, now time.Time) *metav1.Condition {
 	say := func(status metav1.ConditionStatus, reason, message string) *metav1.Condition {
-		return &metav1.Condition{Type: v1alpha1.DriftedCondition, Status: status, Reason: reason, Message: kit.Message(message), ObservedGeneration: generation}
+		return &metav1.Condition{Type: v1alpha1.DriftedCondition, Status: status, Reason: reason, Message: protocol.Message(message), ObservedGeneration: generation}
 	}
 	if fought := f.fought(now); fought != "" {
 		return say(metav1.ConditionTrue, reasonFought, fought)
 	}
 	if len(f.drifted) > 0 {
 		all := slices.SortedFunc(maps.Values(f.drifted), func(a, b Drift) int { return cmp.Compare(a.Resource.String(), b.Resource.String()) })
-		reason, message := kit.ReasonDrift, "Not as deployed: "+describe(all)
+		reason, message := protocol.ReasonDrift, "Not as deployed: "+describe(all)
 		if failed := slices.IndexFunc(all, func(d Drift) bool { return d.Err != nil }); failed >= 0 {
 			reason, message = reasonCorrectionFailed, message+": "+all[failed].Err.Error()
 		}
@@ -221,7 +222,7 @@ func describe(drifts []Drift) string {
 		}
 		fields := slices.Clone(one.Fields)
 		for i := range fields {
-			fields[i] = beginning.Of(fields[i], longestPointer)
+			fields[i] = foreign.Beginning(fields[i], longestPointer)
 		}
 		names = append(names, one.Resource.String()+" "+joined(fields))
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/drift"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 var (
@@ -45,19 +45,19 @@ func TestWhatIsShown(t *testing.T) {
 	}{
 		"nothing":                    {},
 		"all as deployed":            {searches: []Drift{asWanted}},
-		"drift":                      {searches: []Drift{drifted}, told: []string{kit.ReasonDrift}, status: metav1.ConditionTrue, reason: kit.ReasonDrift},
-		"the same drift":             {searches: []Drift{drifted, drifted}, told: []string{kit.ReasonDrift}, status: metav1.ConditionTrue, reason: kit.ReasonDrift},
-		"another drift":              {searches: []Drift{drifted, missing}, told: []string{kit.ReasonDrift, kit.ReasonDrift}, status: metav1.ConditionTrue, reason: kit.ReasonDrift},
-		"drift that is over":         {searches: []Drift{drifted, asWanted}, told: []string{kit.ReasonDrift}},
+		"drift":                      {searches: []Drift{drifted}, told: []string{protocol.ReasonDrift}, status: metav1.ConditionTrue, reason: protocol.ReasonDrift},
+		"the same drift":             {searches: []Drift{drifted, drifted}, told: []string{protocol.ReasonDrift}, status: metav1.ConditionTrue, reason: protocol.ReasonDrift},
+		"another drift":              {searches: []Drift{drifted, missing}, told: []string{protocol.ReasonDrift, protocol.ReasonDrift}, status: metav1.ConditionTrue, reason: protocol.ReasonDrift},
+		"drift that is over":         {searches: []Drift{drifted, asWanted}, told: []string{protocol.ReasonDrift}},
 		"a correction":               {searches: []Drift{fixed}, told: []string{reasonCorrected}, status: metav1.ConditionFalse, reason: reasonCorrected},
 		"a fight":                    {searches: []Drift{fixed, fixed}, told: []string{reasonCorrected, reasonCorrected}, status: metav1.ConditionTrue, reason: reasonFought},
 		"a watch that breaks":        {trouble: "cannot be watched", status: metav1.ConditionUnknown, reason: reasonUnwatched},
-		"drift counts above trouble": {searches: []Drift{drifted}, trouble: "cannot be watched", told: []string{kit.ReasonDrift}, status: metav1.ConditionTrue, reason: kit.ReasonDrift},
+		"drift counts above trouble": {searches: []Drift{drifted}, trouble: "cannot be watched", told: []string{protocol.ReasonDrift}, status: metav1.ConditionTrue, reason: protocol.ReasonDrift},
 		"a correction that fails": {
-			searches: []Drift{{Resource: settings, Missing: true, Err: errors.New("denied")}}, told: []string{kit.ReasonDrift},
+			searches: []Drift{{Resource: settings, Missing: true, Err: errors.New("denied")}}, told: []string{protocol.ReasonDrift},
 			status: metav1.ConditionTrue, reason: reasonCorrectionFailed,
 		},
-		"what could not be compared": {searches: []Drift{drifted, {Resource: settings, Err: errors.New("denied")}}, told: []string{kit.ReasonDrift}, status: metav1.ConditionTrue, reason: kit.ReasonDrift},
+		"what could not be compared": {searches: []Drift{drifted, {Resource: settings, Err: errors.New("denied")}}, told: []string{protocol.ReasonDrift}, status: metav1.ConditionTrue, reason: protocol.ReasonDrift},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := time.Unix(1000, 0)

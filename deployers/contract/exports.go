@@ -17,7 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 const (
@@ -52,15 +53,15 @@ func (r *reconciler) publish(ctx context.Context, item *v1alpha1.DeployItem, exp
 func exportSecret(item *v1alpha1.DeployItem, exports map[string]any) (*corev1.Secret, error) {
 	raw, err := json.Marshal(exports)
 	if err != nil {
-		return nil, kit.Stall(operationExport, "ExportInvalid", "the exports cannot be written as JSON: %w", err)
+		return nil, protocol.Stall(operationExport, "ExportInvalid", "the exports cannot be written as JSON: %w", err)
 	}
 	if len(raw) > maxExports {
-		return nil, kit.Stall(operationExport, "ExportTooLarge", "the exports have %d bytes, at most %d fit into a Secret; export less", len(raw), maxExports)
+		return nil, protocol.Stall(operationExport, "ExportTooLarge", "the exports have %d bytes, at most %d fit into a Secret; export less", len(raw), maxExports)
 	}
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: item.Name + "-export", Namespace: item.Namespace,
-			Annotations:     map[string]string{v1alpha1.HashAnnotation: kit.DataHash(v1alpha1.NewAnyJSON(raw))},
+			Annotations:     map[string]string{v1alpha1.HashAnnotation: storage.DataHash(v1alpha1.NewAnyJSON(raw))},
 			OwnerReferences: []metav1.OwnerReference{ownedBy(item)},
 		},
 		Type: corev1.SecretTypeOpaque,
@@ -86,7 +87,7 @@ func (r *reconciler) replace(ctx context.Context, item *v1alpha1.DeployItem, wan
 		return err
 	}
 	if !isExportOf(item, current) {
-		return kit.Stall(operationExport, "ExportSecretForeign", "Secret %q exists and does not belong to the DeployItem; rename or remove it", wanted.Name)
+		return protocol.Stall(operationExport, "ExportSecretForeign", "Secret %q exists and does not belong to the DeployItem; rename or remove it", wanted.Name)
 	}
 	if bytes.Equal(current.Data[exportKey], wanted.Data[exportKey]) && isOwner(current, item.UID) {
 		return nil
@@ -128,8 +129,8 @@ func (r *reconciler) withdraw(ctx context.Context, item *v1alpha1.DeployItem, se
 }
 
 func exportFailure(secret *corev1.Secret, err error) error {
-	if err == nil || kit.IsUnrecoverable(err) {
+	if err == nil || protocol.IsUnrecoverable(err) {
 		return err
 	}
-	return kit.Again(operationExport, "ExportFailed", "write the exports to %s: %w", fmt.Sprintf("Secret %q", secret.Name), err)
+	return protocol.Again(operationExport, "ExportFailed", "write the exports to %s: %w", fmt.Sprintf("Secret %q", secret.Name), err)
 }

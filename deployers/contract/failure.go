@@ -10,19 +10,19 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
 // failureOf describes an error for status: with the whole message, all codes of the chain, and a reason that conditions accept.
-func failureOf(err error) *kit.Failure {
-	inner := kit.AsFailure(operationReconcile, err)
-	failure := &kit.Failure{
-		Kind: inner.Kind, Operation: inner.Operation, Reason: kit.Reason(inner.Reason), Codes: kit.CodesOf(err),
-		Err: errors.New(kit.Message(err.Error())),
+func failureOf(err error) *protocol.Failure {
+	inner := protocol.AsFailure(operationReconcile, err)
+	failure := &protocol.Failure{
+		Kind: inner.Kind, Operation: inner.Operation, Reason: protocol.Reason(inner.Reason), Codes: protocol.CodesOf(err),
+		Err: errors.New(protocol.Message(err.Error())),
 	}
-	if kit.IsUnrecoverable(err) {
-		failure.Kind = kit.Stalled
+	if protocol.IsUnrecoverable(err) {
+		failure.Kind = protocol.Stalled
 	}
 	if failure.Operation == "" {
 		failure.Operation = operationReconcile
@@ -41,13 +41,13 @@ func operationOf(err error) string {
 // carries the code ERR_CONFIGURATION_PROBLEM. operation and reason, a CamelCase word, stand in status.lastError; the message, made from format
 // as by fmt.Errorf, names object, field and cure, and no content of Secrets.
 func Stall(operation, reason, format string, args ...any) error {
-	return kit.Stall(operation, reason, format, args...)
+	return protocol.Stall(operation, reason, format, args...)
 }
 
 // Again returns an error that is tried again with back-off until the item times out, as every error is that is neither from Stall nor carries a
 // code of v1alpha1.UnrecoverableCodes. It gives the error an operation and a reason. The arguments are those of Stall.
 func Again(operation, reason, format string, args ...any) error {
-	return kit.Again(operation, reason, format, args...)
+	return protocol.Again(operation, reason, format, args...)
 }
 
 // TargetFailure says who can cure the problem of a target. A missing Target fails a deployment at once; a deletion waits for it,
@@ -61,9 +61,9 @@ func TargetFailure(err error, deleting bool) error {
 		err = fmt.Errorf("%w; where nobody can do that any more, as in a namespace that is being deleted, annotate the Installation %s: \"true\", or a DeployItem without one %s: \"true\", "+
 			"to leave what was deployed", err, v1alpha1.ForceDeleteAnnotation, v1alpha1.DeleteWithoutUninstallAnnotation)
 	}
-	failure := &kit.Failure{Operation: operationReconcile, Reason: problem.Reason, Codes: problem.Codes, Err: err}
+	failure := &protocol.Failure{Operation: operationReconcile, Reason: problem.Reason, Codes: problem.Codes, Err: err}
 	if len(problem.Codes) > 0 || problem.Reason == target.ReasonNotFound && !deleting {
-		failure.Kind = kit.Stalled
+		failure.Kind = protocol.Stalled
 	}
 	return failure
 }

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 )
 
@@ -39,9 +39,9 @@ func TestWhatDeployersReturnTellsWhetherItIsTriedAgain(t *testing.T) {
 		"Again is tried once more": {Again("Login", "WrongPassword", "user %s", "jane"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.codes, kit.CodesOf(test.err))
+			assert.Equal(t, test.codes, protocol.CodesOf(test.err))
 			assert.EqualError(t, test.err, "user jane")
-			var failure *kit.Failure
+			var failure *protocol.Failure
 			require.ErrorAs(t, test.err, &failure)
 			assert.Equal(t, "Login", failure.Operation)
 			assert.Equal(t, "WrongPassword", failure.Reason)
@@ -50,7 +50,7 @@ func TestWhatDeployersReturnTellsWhetherItIsTriedAgain(t *testing.T) {
 }
 
 func TestUnrecoverableErrorFailsAtOnce(t *testing.T) {
-	s := newStage(t, failing(fmt.Errorf("log in: %w", kit.Coded(errors.New("wrong password"), v1alpha1.ErrorUnauthorized))), Options{})
+	s := newStage(t, failing(fmt.Errorf("log in: %w", protocol.Coded(errors.New("wrong password"), v1alpha1.ErrorUnauthorized))), Options{})
 	item := s.create("item")
 	since := s.trigger(item)
 	s.finished(item)
@@ -65,7 +65,7 @@ func TestUnrecoverableErrorFailsAtOnce(t *testing.T) {
 }
 
 func TestFailureIsAnEvent(t *testing.T) {
-	s := newStage(t, failing(kit.Stall("Render", "ChartBroken", "the chart is broken")), Options{})
+	s := newStage(t, failing(protocol.Stall("Render", "ChartBroken", "the chart is broken")), Options{})
 	item := s.create("item")
 	s.trigger(item)
 	s.finished(item)
@@ -106,7 +106,7 @@ func TestFailingItemShowsTheError(t *testing.T) {
 }
 
 func TestNewJobForgetsOldErrors(t *testing.T) {
-	err := kit.Stall("Render", "Broken", "broken")
+	err := protocol.Stall("Render", "Broken", "broken")
 	s := newStage(t, &scripted{ensure: func(context.Context, *Item) (Outcome, error) { return Outcome{Done: err == nil}, err }}, Options{})
 	item := s.create("item")
 	s.trigger(item)
@@ -276,12 +276,12 @@ func TestOtherTargetTypesOnlyWhereAccepted(t *testing.T) {
 }
 
 func TestLongMessagesAreShortened(t *testing.T) {
-	s := newStage(t, failing(kit.Stall("", "not a word", "begin %s end", strings.Repeat("ö", kit.MaxMessage))), Options{})
+	s := newStage(t, failing(protocol.Stall("", "not a word", "begin %s end", strings.Repeat("ö", protocol.MaxMessage))), Options{})
 	item := s.create("item")
 	s.trigger(item)
 	s.finished(item)
 	message := item.Status.LastError.Message
-	assert.LessOrEqual(t, len(message), kit.MaxMessage)
+	assert.LessOrEqual(t, len(message), protocol.MaxMessage)
 	assert.True(t, strings.HasPrefix(message, "begin ") && strings.HasSuffix(message, " end"))
 	assert.Equal(t, "NotAWord", item.Status.LastError.Reason)
 	assert.Equal(t, operationReconcile, item.Status.LastError.Operation)

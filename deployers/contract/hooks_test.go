@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // Points at which journals were called.
@@ -180,7 +180,7 @@ func TestErrorOfAHookIsOneOfTheItem(t *testing.T) {
 
 func TestStalledHookFailsTheJob(t *testing.T) {
 	hooks := answering(before, func(*v1alpha1.DeployItem) (*HookResult, error) {
-		return nil, kit.Stall("Gate", "GateClosed", "the gate is closed; open it")
+		return nil, protocol.Stall("Gate", "GateClosed", "the gate is closed; open it")
 	})
 	s := newStage(t, &scripted{}, Options{Hooks: hooks})
 	item := s.create("item")

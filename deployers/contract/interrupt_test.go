@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // asked is a hook that answers whether an item gets a job of its own.
@@ -40,7 +40,7 @@ func (d *desk) repeats() {
 // item's own that it would end, and leaves to the controller what the status says of it.
 func TestWhatAnInterruptMeansToADeployer(t *testing.T) {
 	known := func(item *v1alpha1.DeployItem) {
-		conditions.MarkTrue(item, kit.OperationInGitCondition, kit.ReasonInterruptInGit, "it is kept in Git")
+		conditions.MarkTrue(item, protocol.OperationInGitCondition, protocol.ReasonInterruptInGit, "it is kept in Git")
 	}
 	for name, tc := range map[string]struct {
 		operation string
@@ -65,7 +65,7 @@ func TestWhatAnInterruptMeansToADeployer(t *testing.T) {
 			if tc.status != nil {
 				d.change(tc.status)
 			}
-			before := conditions.Get(d.item(), kit.OperationInGitCondition)
+			before := conditions.Get(d.item(), protocol.OperationInGitCondition)
 			d.repeats()
 
 			for range 3 {
@@ -75,7 +75,7 @@ func TestWhatAnInterruptMeansToADeployer(t *testing.T) {
 			item := d.item()
 			assert.Equal(t, tc.begins, item.Status.JobID != ended)
 			assert.Equal(t, tc.operation, item.Annotations[v1alpha1.OperationAnnotation])
-			assert.Equal(t, before, conditions.Get(item, kit.OperationInGitCondition))
+			assert.Equal(t, before, conditions.Get(item, protocol.OperationInGitCondition))
 		})
 	}
 }

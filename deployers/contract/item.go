@@ -15,7 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 // isDeleting reports whether an item is in deletion.
@@ -45,27 +46,27 @@ func isTestRequested(item *v1alpha1.DeployItem) bool {
 
 // isGuarded reports whether status says that Flux keeps the test annotation of an item.
 func isGuarded(item *v1alpha1.DeployItem) bool {
-	return conditions.Has(item, kit.OperationInGitCondition) && !kit.IsInterruptKnown(item)
+	return conditions.Has(item, protocol.OperationInGitCondition) && !protocol.IsInterruptKnown(item)
 }
 
 // lacksFinalizer reports whether an idle item that the named deployer has begun to deploy is without the finalizer that its deletion waits for. Without
 // an Execution above nobody would give a deletion the job that takes the finalizer off again.
 func lacksFinalizer(item *v1alpha1.DeployItem, deployer string) bool {
 	by := item.Status.Deployer
-	return by != nil && by.Name == deployer && item.Job().IsIdle() && !isDeleting(item) && kit.ControllerOf(item, "Execution") != nil &&
+	return by != nil && by.Name == deployer && item.Job().IsIdle() && !isDeleting(item) && protocol.ControllerOf(item, "Execution") != nil &&
 		!controllerutil.ContainsFinalizer(item, v1alpha1.Finalizer) && item.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] != "true"
 }
 
 // mayRepeat reports whether an item may get a job of its own: it has had one, for its present spec, and stays. An interrupt that is still there was for
 // the last job, and would end the next one.
 func mayRepeat(item *v1alpha1.DeployItem) bool {
-	return hasHadJob(item) && !kit.IsInterruptDue(item)
+	return hasHadJob(item) && !protocol.IsInterruptDue(item)
 }
 
 // hasHadJob reports whether the last job of an idle item that stays was for its present spec and type.
 func hasHadJob(item *v1alpha1.DeployItem) bool {
 	return item.Job().IsIdle() && !isDeleting(item) && item.Status.JobID != "" && item.Status.ObservedGeneration == item.Generation &&
-		item.Status.LastReconcileTime != nil && kit.FormerType(item) == ""
+		item.Status.LastReconcileTime != nil && protocol.FormerType(item) == ""
 }
 
 // isAtRest reports whether what an item says is what its last job has deployed.
@@ -109,7 +110,7 @@ func untilTakeover(item *v1alpha1.DeployItem, identity string, longest time.Dura
 	if timeout == 0 {
 		return -1
 	}
-	if kit.IsAhead(began(item), now) {
+	if protocol.IsAhead(began(item), now) {
 		return 0
 	}
 	return max(beganAt(item, now).Add(timeout+takeoverGrace).Sub(now), 0)
@@ -117,7 +118,7 @@ func untilTakeover(item *v1alpha1.DeployItem, identity string, longest time.Dura
 
 // beganAt returns when the current job began according to the status, and now where that does not say it.
 func beganAt(item *v1alpha1.DeployItem, now time.Time) time.Time {
-	if began := began(item); !began.IsZero() && !kit.IsAhead(began, now) {
+	if began := began(item); !began.IsZero() && !protocol.IsAhead(began, now) {
 		return began
 	}
 	return now
@@ -143,14 +144,14 @@ func begin(item *v1alpha1.DeployItem, by v1alpha1.DeployerInformation, now time.
 	if isDeleting(item) {
 		phase, message = v1alpha1.PhaseDeleting, "Uninstalling"
 	}
-	kit.SetPhase(item.Job(), phase, now)
-	kit.Progress(item, meta.ProgressingReason, message)
+	protocol.SetPhase(item.Job(), phase, now)
+	protocol.Progress(item, meta.ProgressingReason, message)
 }
 
 // stamp records which spec is handled, by whom and since when. The time is never before that of the request, whatever the clocks of
 // the two processes say, because the order of the two tells whether the job was picked up.
 func stamp(item *v1alpha1.DeployItem, by v1alpha1.DeployerInformation, now time.Time) {
-	kit.KeepValidConditions(item)
+	protocol.KeepValidConditions(item)
 	status := &item.Status
 	began := metav1.NewTime(now)
 	if requested := status.JobIDGenerationTime; requested != nil && began.Before(requested) {
@@ -169,8 +170,8 @@ func stamp(item *v1alpha1.DeployItem, by v1alpha1.DeployerInformation, now time.
 // noteLost notes that an item has lost its record: its finalizer says that it has had a job, its status does not. It looks at items without an Execution
 // only: an Execution makes its items with finalizer, and notes by itself what they lose.
 func noteLost(item *v1alpha1.DeployItem) {
-	if kit.ControllerOf(item, "Execution") == nil && controllerutil.ContainsFinalizer(item, v1alpha1.Finalizer) && kit.IsUntouched(item) {
-		kit.MarkRecordLost(item)
+	if protocol.ControllerOf(item, "Execution") == nil && controllerutil.ContainsFinalizer(item, v1alpha1.Finalizer) && protocol.IsUntouched(item) {
+		protocol.MarkRecordLost(item)
 	}
 }
 
@@ -201,7 +202,7 @@ func (r records) After(earlier records) records {
 // finds no change.
 func (r records) Write(item *v1alpha1.DeployItem) {
 	recorded, has := r.ProviderStatus, item.Status.ProviderStatus
-	if recorded != nil && (has == nil || !kit.SameRawJSON(recorded.Raw, has.Raw)) {
+	if recorded != nil && (has == nil || !storage.SameRawJSON(recorded.Raw, has.Raw)) {
 		item.Status.ProviderStatus = recorded
 	}
 	recordSources(item, r.Sources)
@@ -222,10 +223,10 @@ func recordSources(item *v1alpha1.DeployItem, used []v1alpha1.SourceStatus) {
 }
 
 // recordFailure writes an error into the status. It returns whether the message is new, so that it deserves an event.
-func recordFailure(item *v1alpha1.DeployItem, failure *kit.Failure, now time.Time) bool {
+func recordFailure(item *v1alpha1.DeployItem, failure *protocol.Failure, now time.Time) bool {
 	status := &item.Status
 	before := status.LastError
-	status.LastError = kit.NewError(before, failure, now)
+	status.LastError = protocol.NewError(before, failure, now)
 	if before != nil && before.Message == status.LastError.Message {
 		return false
 	}

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 func TestTargetNameOfTheAnnotationComesFirst(t *testing.T) {
@@ -29,9 +29,9 @@ func interrupted(item *v1alpha1.DeployItem) {
 func TestWhoseTestAnnotationIsGuarded(t *testing.T) {
 	item := &v1alpha1.DeployItem{}
 	assert.False(t, isGuarded(item))
-	conditions.MarkTrue(item, kit.OperationInGitCondition, kit.ReasonInterruptInGit, "an interrupt is kept in Git")
+	conditions.MarkTrue(item, protocol.OperationInGitCondition, protocol.ReasonInterruptInGit, "an interrupt is kept in Git")
 	assert.False(t, isGuarded(item))
-	conditions.MarkTrue(item, kit.OperationInGitCondition, kit.ReasonLoopGuard, "the test annotation is kept in Git")
+	conditions.MarkTrue(item, protocol.OperationInGitCondition, protocol.ReasonLoopGuard, "the test annotation is kept in Git")
 	assert.True(t, isGuarded(item))
 }
 
@@ -67,7 +67,7 @@ func TestWhatAnItemIsReadyFor(t *testing.T) {
 		}, repeat: true, atRest: true},
 		"an interrupt that Flux keeps": {change: func(item *v1alpha1.DeployItem) {
 			interrupted(item)
-			conditions.MarkTrue(item, kit.OperationInGitCondition, kit.ReasonInterruptInGit, "it is kept in Git")
+			conditions.MarkTrue(item, protocol.OperationInGitCondition, protocol.ReasonInterruptInGit, "it is kept in Git")
 		}, repeat: true, atRest: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // errInterrupted is why the context of a call ends when the job was ended or replaced by somebody else.
@@ -65,7 +65,7 @@ type job struct {
 	Watched []watches.Object
 	// Records and Failure are the answer of the last call, nil where there is none to show.
 	Records records
-	Failure *kit.Failure
+	Failure *protocol.Failure
 	// IsQuiet says that the failure is shown only once it lasts.
 	IsQuiet bool
 }

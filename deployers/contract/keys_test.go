@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // typed knows the keys of its configurations.
@@ -44,8 +44,8 @@ func TestUnknownKeysOfConfigurations(t *testing.T) {
 				return
 			}
 			require.EqualError(t, err, test.want)
-			assert.Equal(t, kit.Stalled, kit.AsFailure("", err).Kind)
-			assert.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}, kit.CodesOf(err))
+			assert.Equal(t, protocol.Stalled, protocol.AsFailure("", err).Kind)
+			assert.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}, protocol.CodesOf(err))
 		})
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // syncedBy applies an item as a manager keeps it, with a value in its spec and, unless it is empty, an operation.
@@ -50,7 +50,7 @@ func TestATestRequestInGitStartsNoLoop(t *testing.T) {
 	for range 3 {
 		item = s.syncedBy("kustomize-controller", "first", v1alpha1.OperationTestReconcile)
 	}
-	require.NoError(t, s.p.Await(s.context(), item, func() bool { return conditions.IsTrue(item, kit.OperationInGitCondition) }))
+	require.NoError(t, s.p.Await(s.context(), item, func() bool { return conditions.IsTrue(item, protocol.OperationInGitCondition) }))
 	assert.Equal(t, ended, item.Status.JobID)
 	assert.Equal(t, v1alpha1.OperationTestReconcile, item.Annotations[v1alpha1.OperationAnnotation], "Flux would put it back")
 
@@ -60,7 +60,7 @@ func TestATestRequestInGitStartsNoLoop(t *testing.T) {
 	assert.Equal(t, 2, ensured, "one job for each spec")
 
 	item = s.syncedBy("kustomize-controller", "second", "")
-	require.NoError(t, s.p.Await(s.context(), item, func() bool { return !conditions.Has(item, kit.OperationInGitCondition) }))
+	require.NoError(t, s.p.Await(s.context(), item, func() bool { return !conditions.Has(item, protocol.OperationInGitCondition) }))
 	ensured, _ = s.deployer.calls()
 	assert.Equal(t, 2, ensured)
 	require.Len(t, events.Events, 1)
@@ -72,7 +72,7 @@ func TestATestRequestOfAPersonStartsAJob(t *testing.T) {
 	item := s.syncedBy("kustomize-controller", "first", v1alpha1.OperationTestReconcile)
 	s.hasEnded(item)
 	item = s.syncedBy("kustomize-controller", "first", "")
-	require.NoError(t, s.p.Await(s.context(), item, func() bool { return !conditions.Has(item, kit.OperationInGitCondition) }))
+	require.NoError(t, s.p.Await(s.context(), item, func() bool { return !conditions.Has(item, protocol.OperationInGitCondition) }))
 
 	ended := item.Status.JobID
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+v1alpha1.OperationAnnotation+`":"`+v1alpha1.OperationTestReconcile+`"}}}`))
@@ -80,5 +80,5 @@ func TestATestRequestOfAPersonStartsAJob(t *testing.T) {
 	require.NoError(t, s.p.Await(s.context(), item, func() bool {
 		return item.Status.JobID != ended && item.Job().IsIdle() && item.Annotations[v1alpha1.OperationAnnotation] == ""
 	}))
-	assert.False(t, conditions.Has(item, kit.OperationInGitCondition))
+	assert.False(t, conditions.Has(item, protocol.OperationInGitCondition))
 }

@@ -19,7 +19,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/panics"
+	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -32,7 +32,7 @@ func (s *stage) recordPanics() {
 	require.NoError(s.t, err)
 	handlers := slices.Clone(utilruntime.PanicHandlers)
 	s.t.Cleanup(func() { utilruntime.PanicHandlers = handlers })
-	require.NoError(s.t, panics.Record(mgr, s.namespace))
+	require.NoError(s.t, notify.RecordPanics(mgr, s.namespace))
 	platform.Run(context.Background(), s.t, mgr)
 }
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // planning is a scripted deployer that plans the same for every job.
@@ -87,7 +87,7 @@ func TestPlanOfAJobThatTouchedNothingIsTakenBack(t *testing.T) {
 				if call < len(test.untouched) {
 					return Outcome{Untouched: test.untouched[call-1]}, failed
 				}
-				return Outcome{Untouched: test.untouched[call-1]}, kit.Stall("Test", "Test", "stop")
+				return Outcome{Untouched: test.untouched[call-1]}, protocol.Stall("Test", "Test", "stop")
 			}})
 			item := s.create("item")
 			s.trigger(item)
@@ -106,7 +106,7 @@ func TestOnlyTheDeployerClosesItsRecord(t *testing.T) {
 		want    string
 	}{
 		"success":          {Outcome{Done: true, ProviderStatus: status}, nil, closed},
-		"failure":          {Outcome{ProviderStatus: status}, kit.Stall("Test", "Test", "stop"), closed},
+		"failure":          {Outcome{ProviderStatus: status}, protocol.Stall("Test", "Test", "stop"), closed},
 		"nothing recorded": {Outcome{Done: true}, nil, planned},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -21,8 +21,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -52,7 +52,7 @@ type reconciler struct {
 	// landscaper is the Landscaper cluster, on which owners of items are watched.
 	landscaper *target.Cluster
 	// written knows what the cache has not seen yet.
-	written  kit.Consistency
+	written  protocol.Consistency
 	hooks    hooks
 	clock    *clock
 	turns    turns
@@ -60,7 +60,7 @@ type reconciler struct {
 	drift    *driftDesk
 	restored *flowcontrol.Backoff
 	queue    workqueue.TypedRateLimitingInterface[ctrl.Request]
-	steps    []kit.Step[*scope]
+	steps    []protocol.Step[*scope]
 }
 
 // scope is one pass over one item.
@@ -101,7 +101,7 @@ func (s *scope) key() types.NamespacedName { return client.ObjectKeyFromObject(s
 
 func newReconciler(c client.Client, live client.Reader, deployer Deployer, options Options) *reconciler {
 	r := &reconciler{
-		client: c, live: live, deployer: deployer, options: &options, restored: kit.NewRestorations(), hooks: hooksOf(deployer, &options),
+		client: c, live: live, deployer: deployer, options: &options, restored: queue.NewRestorations(), hooks: hooksOf(deployer, &options),
 		itemsByTarget: deployer.Name() + "/target", itemsByContext: deployer.Name() + "/context", itemsBySource: deployer.Name() + "/source",
 	}
 	r.planner, _ = deployer.(Planner)
@@ -111,7 +111,7 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 	r.jobs = jobs{queue: r.enqueue, released: func(ended *job) { r.watches.Release(ended) }}
 	r.waiters = waiters{watches: &r.watches, queue: r.enqueue}
 	r.drift = r.newDriftDesk()
-	r.steps = []kit.Step[*scope]{
+	r.steps = []protocol.Step[*scope]{
 		r.checkResponsible,  // reconciler.go  type, target and selectors → go on or leave it to another deployer
 		r.keepFinalizer,     // claim.go       idle item that has lost it → finalizer back
 		r.takeTestRequest,   // claim.go       test annotation → a new job
@@ -153,7 +153,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 // forget stops whatever runs for an item that is gone, and drops what is known of it.
 func (r *reconciler) forget(ctx context.Context, key types.NamespacedName) {
 	r.jobs.Forget(key)
-	kit.ForgetDurations(ctx, r.options.Metrics, &v1alpha1.DeployItem{}, key) // after the job, whose calls are not measured any more
+	protocol.ForgetDurations(ctx, r.options.Metrics, &v1alpha1.DeployItem{}, key) // after the job, whose calls are not measured any more
 	r.jobs.Drop(key)
 	r.turns.forget(key)
 	r.waiters.end(key)
@@ -170,7 +170,7 @@ func (r *reconciler) pass(ctx context.Context, s *scope) (err error) {
 			s.job.Note()
 		}
 	}()
-	err = kit.Run(ctx, s, r.steps)
+	err = protocol.Run(ctx, s, r.steps)
 	if complete = err == nil; complete {
 		r.hooks.afterReconcile(ctx, s)
 	}
@@ -206,7 +206,7 @@ func stopAfter(err error) error {
 	if err != nil {
 		return err
 	}
-	return kit.ErrStop
+	return protocol.ErrStop
 }
 
 // concerns reports whether there may be something to do for an item; it reads nothing.
@@ -230,8 +230,8 @@ func (r *reconciler) enqueue(key types.NamespacedName) {
 
 // waits tells the queue that the worker of an item waits, so that it does not count as one that works.
 func (r *reconciler) waits(key types.NamespacedName) {
-	if queue, is := r.queue.(*fairqueue.Queue[ctrl.Request]); is {
-		queue.Waits(ctrl.Request{NamespacedName: key})
+	if shared, is := r.queue.(*queue.Queue[ctrl.Request]); is {
+		shared.Waits(ctrl.Request{NamespacedName: key})
 	}
 }
 
@@ -242,7 +242,7 @@ func (r *reconciler) checkResponsible(ctx context.Context, s *scope) error {
 		return err
 	}
 	r.jobs.Forget(s.key())
-	return kit.ErrStop
+	return protocol.ErrStop
 }
 
 // selects reports whether the target selectors select the Target of an item.

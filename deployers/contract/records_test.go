@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // The API server orders the keys of a provider status. A deployer that records the same at every attempt must not cause a write.
@@ -61,8 +61,8 @@ func TestSourcesAreRecorded(t *testing.T) {
 
 func TestTheStatusKeepsTheFirstErrorAndTheLastOnes(t *testing.T) {
 	item, now := &v1alpha1.DeployItem{}, time.Unix(1000, 0)
-	failure := func(i int) *kit.Failure {
-		return &kit.Failure{Operation: "o", Reason: "R", Err: fmt.Errorf("problem %c", 'a'+i)}
+	failure := func(i int) *protocol.Failure {
+		return &protocol.Failure{Operation: "o", Reason: "R", Err: fmt.Errorf("problem %c", 'a'+i)}
 	}
 	for i := range 2 * maxErrors {
 		assert.True(t, recordFailure(item, failure(i), now))

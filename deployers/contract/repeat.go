@@ -19,10 +19,10 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
-	"github.com/flux-landscaper/flux-landscaper/api/schedule"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
 
 // isRepeated reports whether the clock, a source or a hook may give an item a job of its own.
@@ -45,7 +45,7 @@ func (r *reconciler) repeat(ctx context.Context, s *scope) error {
 		return nil
 	}
 	if !mayRepeat(s.item) {
-		return kit.ErrStop
+		return protocol.ErrStop
 	}
 	begins, err := slices.Concat(r.hooks, hooks{r.clock}).shouldReconcile(ctx, s)
 	if err != nil {
@@ -60,7 +60,7 @@ func (r *reconciler) repeat(ctx context.Context, s *scope) error {
 	}
 	if !r.turns.take(s.item) {
 		s.hookRequeue = time.Millisecond
-		return kit.ErrStop
+		return protocol.ErrStop
 	}
 	since := time.Now()
 	by, err := r.findObstacle(ctx, s.item)
@@ -80,12 +80,12 @@ func (r *reconciler) repeat(ctx context.Context, s *scope) error {
 	}
 	if !isNew || by.Kind == "" {
 		r.waiters.end(s.key())
-		return kit.ErrStop
+		return protocol.ErrStop
 	}
 	r.waiters.await(s.item, []watches.Object{{
 		Cluster: r.landscaper, APIVersion: v1alpha1.GroupVersion.String(), Kind: by.Kind, Namespace: s.item.Namespace, Name: by.Name,
 	}}, since)
-	return kit.ErrStop
+	return protocol.ErrStop
 }
 
 // turns holds items that are to get a job of their own, from the pass that found that out to the one that begins it. The queue lets that one wait
@@ -155,14 +155,14 @@ type clock struct {
 	NoHooks
 	// deployer is nil where it is no such one.
 	deployer ContinuousReconciler
-	jitter   kit.Jitter
+	jitter   queue.Jitter
 	// rest is the least time between the end of a job and the next one.
 	rest time.Duration
 }
 
 func newClock(deployer Deployer, options *Options) *clock {
 	continuous, _ := deployer.(ContinuousReconciler)
-	return &clock{deployer: continuous, jitter: kit.Jitter(options.JitterPercentage), rest: options.MinContinuousInterval}
+	return &clock{deployer: continuous, jitter: queue.Jitter(options.JitterPercentage), rest: options.MinContinuousInterval}
 }
 
 // spec returns when the clock starts jobs of an item; nil when it starts none. The error is about the configuration.
@@ -226,7 +226,7 @@ func (c *clock) due(item *v1alpha1.DeployItem, spec *managedresource.ContinuousR
 // clockIsAhead reports whether the last job was, as the status says, at a time that is still to come.
 func clockIsAhead(item *v1alpha1.DeployItem, now time.Time) bool {
 	times := item.Status.TransitionTimes
-	return kit.IsAhead(item.Status.LastReconcileTime.Time, now) || times != nil && times.FinishedTime != nil && kit.IsAhead(times.FinishedTime.Time, now)
+	return protocol.IsAhead(item.Status.LastReconcileTime.Time, now) || times != nil && times.FinishedTime != nil && protocol.IsAhead(times.FinishedTime.Time, now)
 }
 
 // after returns the instant that follows a moment. An interval is made longer by the jitter; a schedule is exact.
@@ -234,7 +234,7 @@ func (c *clock) after(item *v1alpha1.DeployItem, spec *managedresource.Continuou
 	if spec.Every != nil {
 		return moment.Add(c.jitter.Delay(spec.Every.Duration, string(item.UID)+"/"+item.Status.JobIDFinished)), true
 	}
-	parsed, err := schedule.Parse(spec.Cron)
+	parsed, err := managedresource.ParseSchedule(spec.Cron)
 	if err != nil {
 		return time.Time{}, false
 	}

@@ -17,11 +17,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/flux-landscaper/flux-landscaper/api/beginning"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
+	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
 
 // report turns the answer of the deployer into the end of the job or into what it waits for.
@@ -30,16 +31,16 @@ func (r *reconciler) report(ctx context.Context, s *scope) error {
 		return r.succeed(ctx, s)
 	}
 	if s.err == nil {
-		return r.wait(ctx, s, kit.ReasonWaiting, s.outcome.Waiting)
+		return r.wait(ctx, s, protocol.ReasonWaiting, s.outcome.Waiting)
 	}
 	failure := failureOf(s.err)
 	late := isCheckpoint(s.err) || s.isLate(time.Now())
 	switch {
-	case late && (failure.Kind != kit.Stalled || isCheckpoint(s.err)):
+	case late && (failure.Kind != protocol.Stalled || isCheckpoint(s.err)):
 		return r.fail(ctx, s, s.timeout(s.err))
-	case failure.Kind == kit.Stalled:
+	case failure.Kind == protocol.Stalled:
 		return r.fail(ctx, s, failure)
-	case failure.Kind == kit.Waiting:
+	case failure.Kind == protocol.Waiting:
 		return r.wait(ctx, s, failure.Reason, failure.Error())
 	}
 	return r.retry(ctx, s, failure)
@@ -58,7 +59,7 @@ func (r *reconciler) succeed(ctx context.Context, s *scope) error {
 	err = r.finish(ctx, s, func(item *v1alpha1.DeployItem, now time.Time) {
 		item.Status.ExportReference = reference
 		conditions.Delete(item, v1alpha1.RecordLostCondition) // what is deployed is on record again
-		kit.Succeed(item, s.success(), now)
+		protocol.Succeed(item, s.success(), now)
 	})
 	if err != nil {
 		return err
@@ -68,7 +69,7 @@ func (r *reconciler) succeed(ctx context.Context, s *scope) error {
 		if event.Revision != "" {
 			metadata[v1alpha1.GroupName+"/"+notify.RevisionKey] = event.Revision
 		}
-		r.options.Recorder.AnnotatedEventf(s.item, metadata, corev1.EventTypeNormal, event.Reason, "%s", kit.Message(event.Message))
+		r.options.Recorder.AnnotatedEventf(s.item, metadata, corev1.EventTypeNormal, event.Reason, "%s", protocol.Message(event.Message))
 	}
 	r.warnOf(s)
 	return nil
@@ -89,7 +90,7 @@ func (s *scope) success() string {
 	if s.outcome.Warning == "" {
 		return "The item is deployed"
 	}
-	return kit.Message("The item is deployed; " + s.outcome.Warning)
+	return protocol.Message("The item is deployed; " + s.outcome.Warning)
 }
 
 // letGo removes the finalizer after everything is uninstalled.
@@ -115,7 +116,7 @@ func (s *scope) log(ctx context.Context, result, reason string) {
 }
 
 // fail ends the job badly.
-func (r *reconciler) fail(ctx context.Context, s *scope, failure *kit.Failure) error {
+func (r *reconciler) fail(ctx context.Context, s *scope, failure *protocol.Failure) error {
 	failure.Err = failureOf(failure).Err
 	if s.deleting() && slices.Contains(failure.Codes, v1alpha1.ErrorTimeout) {
 		r.waiters.await(s.item, s.job.Watched, time.Now())
@@ -123,7 +124,7 @@ func (r *reconciler) fail(ctx context.Context, s *scope, failure *kit.Failure) e
 	news := false
 	err := r.finish(ctx, s, func(item *v1alpha1.DeployItem, now time.Time) {
 		news = recordFailure(item, failure, now)
-		kit.Fail(item, failure, now)
+		protocol.Fail(item, failure, now)
 	})
 	if err == nil && news {
 		r.warn(s, failure.Reason, failure.Error())
@@ -163,13 +164,13 @@ func (r *reconciler) wait(ctx context.Context, s *scope, reason, message string)
 	if message == "" {
 		message = "Waiting for the deployer"
 	}
-	s.job.Attempts, s.job.Waits, s.job.Cause, s.job.Failure = 0, reason, beginning.Of(message, kit.MaxMessage), nil
+	s.job.Attempts, s.job.Waits, s.job.Cause, s.job.Failure = 0, reason, foreign.Beginning(message, protocol.MaxMessage), nil
 	return r.suspend(ctx, s)
 }
 
 // retry leaves the job for the time of the back-off.
-func (r *reconciler) retry(ctx context.Context, s *scope, failure *kit.Failure) error {
-	s.job.RetryAt = time.Now().Add(kit.Doubled(r.options.MinRetryDelay, r.options.MaxRetryDelay, s.job.Attempts))
+func (r *reconciler) retry(ctx context.Context, s *scope, failure *protocol.Failure) error {
+	s.job.RetryAt = time.Now().Add(queue.Doubled(r.options.MinRetryDelay, r.options.MaxRetryDelay, s.job.Attempts))
 	s.job.Attempts++
 	s.job.Cause, s.job.Failure, s.job.IsQuiet = failure.Error(), failure, isSilent(s.err)
 	return r.suspend(ctx, s)
@@ -177,8 +178,8 @@ func (r *reconciler) retry(ctx context.Context, s *scope, failure *kit.Failure) 
 
 // isSilent reports whether an error is about the way to an API server. What a deployer has explained itself is not, whatever its cause.
 func isSilent(err error) bool {
-	var explained *kit.Failure
-	return kit.IsTransient(err) && !errors.As(err, &explained)
+	var explained *protocol.Failure
+	return protocol.IsTransient(err) && !errors.As(err, &explained)
 }
 
 func (r *reconciler) suspend(ctx context.Context, s *scope) error {
@@ -233,13 +234,13 @@ func (s *scope) progress(item *v1alpha1.DeployItem, now time.Time) bool {
 		return recordFailure(item, failure, now)
 	}
 	item.Status.LastError = nil
-	kit.Progress(item, cmp.Or(s.job.Waits, meta.ProgressingReason), s.job.Cause)
+	protocol.Progress(item, cmp.Or(s.job.Waits, meta.ProgressingReason), s.job.Cause)
 	return false
 }
 
 // warn posts a Warning about the job. Its token tells receivers of notifications that it is another one than that of the job before.
 func (r *reconciler) warn(s *scope, reason, message string) {
-	r.options.Recorder.AnnotatedEventf(s.item, notify.Once(s.item.Status.JobID), corev1.EventTypeWarning, reason, "%s", kit.Message(message))
+	r.options.Recorder.AnnotatedEventf(s.item, notify.Once(s.item.Status.JobID), corev1.EventTypeWarning, reason, "%s", protocol.Message(message))
 }
 
 // maxConflicts is how often a write is repeated because only metadata changed meanwhile.
@@ -250,13 +251,13 @@ var errLost = errors.New("the job is over")
 
 // writeStatus writes the status if nobody changed the item since it was read, and returns a conflict otherwise.
 func (r *reconciler) writeStatus(ctx context.Context, item *v1alpha1.DeployItem) error {
-	return kit.WriteItemStatus(ctx, r.client, item, time.Now(), &r.written)
+	return protocol.WriteItemStatus(ctx, r.client, item, time.Now(), &r.written)
 }
 
 // writeMetadata changes the metadata of an item as it was read.
-func (r *reconciler) writeMetadata(ctx context.Context, item *v1alpha1.DeployItem, change kit.MetadataChange) error {
+func (r *reconciler) writeMetadata(ctx context.Context, item *v1alpha1.DeployItem, change protocol.MetadataChange) error {
 	before := item.ResourceVersion
-	if err := kit.PatchMetadata(ctx, r.client, item, change); err != nil {
+	if err := protocol.PatchMetadata(ctx, r.client, item, change); err != nil {
 		return err
 	}
 	if item.ResourceVersion != before {
@@ -267,7 +268,7 @@ func (r *reconciler) writeMetadata(ctx context.Context, item *v1alpha1.DeployIte
 
 // release removes the finalizer.
 func (r *reconciler) release(ctx context.Context, item *v1alpha1.DeployItem) error {
-	if err := r.writeMetadata(ctx, item, kit.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer}); err != nil {
+	if err := r.writeMetadata(ctx, item, protocol.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer}); err != nil {
 		return err
 	}
 	r.options.Metrics.RecordDuration(ctx, item, time.Now()) // for an item that goes it removes what was recorded

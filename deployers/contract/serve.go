@@ -28,8 +28,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/fairqueue"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -140,8 +140,8 @@ func Serve(mgr ctrl.Manager, deployer Deployer, options Options) error {
 	}
 	made := ctrl.NewControllerManagedBy(mgr).Named(deployer.Name()).
 		Watches(&v1alpha1.DeployItem{}, &itemHandler{reconciler: r}).
-		Watches(&v1alpha1.Target{}, ofNew(r.usersOf(r.itemsByTarget)), builder.WithPredicates(kit.BeyondStatus)).
-		Watches(&v1alpha1.Context{}, ofNew(r.usersOf(r.itemsByContext)), builder.WithPredicates(kit.BeyondMetadata)).
+		Watches(&v1alpha1.Target{}, ofNew(r.usersOf(r.itemsByTarget)), builder.WithPredicates(protocol.BeyondStatus)).
+		Watches(&v1alpha1.Context{}, ofNew(r.usersOf(r.itemsByContext)), builder.WithPredicates(protocol.BeyondMetadata)).
 		WatchesRawSource(source.Func(r.keepQueue)).
 		WithOptions(r.controllerOptions())
 	if sources := options.Sources; sources != nil {
@@ -157,7 +157,7 @@ const waitingCalls = 64
 
 // controllerOptions shares the workers among namespaces.
 func (r *reconciler) controllerOptions() controller.Options {
-	made := fairqueue.Options(r.options.Concurrency, waitingCalls)
+	made := queue.Options(r.options.Concurrency, waitingCalls)
 	made.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](r.options.MinRetryDelay, r.options.MaxRetryDelay)
 	made.SkipNameValidation = new(true)
 	return made
@@ -315,10 +315,10 @@ func (r *reconciler) seen(obj client.Object) bool {
 func CacheOptions(itemType string) map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&v1alpha1.DeployItem{}: {
-			Field: fields.OneTermEqualSelector("spec.type", itemType), Transform: kit.StripManagedFields,
+			Field: fields.OneTermEqualSelector("spec.type", itemType), Transform: protocol.StripManagedFields,
 		},
-		&v1alpha1.Target{}:  {Transform: kit.StripManagedFields},
-		&v1alpha1.Context{}: {Transform: kit.StripManagedFields},
+		&v1alpha1.Target{}:  {Transform: protocol.StripManagedFields},
+		&v1alpha1.Context{}: {Transform: protocol.StripManagedFields},
 	}
 }
 

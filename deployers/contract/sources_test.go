@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // A ConfigMap stands for a source in these tests; its key "revision" is what it offers.
@@ -210,7 +210,7 @@ func TestRevisionThatFailsIsTriedOnce(t *testing.T) {
 	item := s.deployed("item", "source")
 	s.failWith(func(item *Item, revision string) error {
 		if revision == "2" && item.DeployItem.Name == "item" {
-			return kit.Stall("Work", "Broken", "it is broken")
+			return protocol.Stall("Work", "Broken", "it is broken")
 		}
 		return nil
 	})

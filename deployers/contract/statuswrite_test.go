@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -28,7 +28,7 @@ func TestAStatusWriteKeepsWhoOwnsTheSpec(t *testing.T) {
 	require.Equal(t, "author", author.Manager)
 	for _, job := range []string{"first", "second"} {
 		item.Status.JobID = job
-		require.NoError(t, kit.WriteItemStatus(t.Context(), p.Client(), item, time.Now(), &kit.Consistency{}))
+		require.NoError(t, protocol.WriteItemStatus(t.Context(), p.Client(), item, time.Now(), &protocol.Consistency{}))
 	}
 	require.NoError(t, p.Client().Get(t.Context(), client.ObjectKeyFromObject(item), item))
 	require.Len(t, item.ManagedFields, 2)

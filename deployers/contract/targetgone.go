@@ -17,7 +17,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -61,12 +61,12 @@ func (r *reconciler) leaveGone(ctx context.Context, s *scope) error {
 	}
 	state, now := r.presenceOf(ctx, s.item, sites), time.Now()
 	switch since := s.item.Status.TargetGoneSince; {
-	case state == clusterGone && (since == nil || kit.IsAhead(since.Time, now)):
+	case state == clusterGone && (since == nil || protocol.IsAhead(since.Time, now)):
 		if err := r.noteGone(ctx, s, &metav1.Time{Time: now}); err != nil {
 			return err
 		}
 	case state == clusterGone && !now.Before(since.Add(after)):
-		r.options.Recorder.Event(s.item, corev1.EventTypeWarning, reasonTargetGone, kit.Message(s.inWords(leftBehind(sites, since.Time))))
+		r.options.Recorder.Event(s.item, corev1.EventTypeWarning, reasonTargetGone, protocol.Message(s.inWords(leftBehind(sites, since.Time))))
 		return stopAfter(r.letGo(ctx, s))
 	case state == clusterSeen && since != nil:
 		s.job.Began = now // the uninstall has all its time again

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // TestT03AnUnreadableItemIsNotCarriedOut has an item whose timeout was left out when it was read. It is deleted all the same.
@@ -27,9 +27,9 @@ func TestT03AnUnreadableItemIsNotCarriedOut(t *testing.T) {
 	r := newReconciler(fake.NewClientBuilder().WithScheme(scheme).Build(), nil, deployer, Options{SkipPullSecrets: true})
 	item := &v1alpha1.DeployItem{Undecoded: v1alpha1.Undecoded{"spec.timeout cannot be read"}}
 	_, err := r.perform(t.Context(), &scope{item: item, job: &job{}})
-	var failure *kit.Failure
+	var failure *protocol.Failure
 	require.ErrorAs(t, err, &failure)
-	assert.Equal(t, kit.Stalled, failure.Kind)
+	assert.Equal(t, protocol.Stalled, failure.Kind)
 	assert.ErrorContains(t, err, "spec.timeout cannot be read")
 	item.DeletionTimestamp = &metav1.Time{Time: time.Now()}
 	_, err = r.perform(t.Context(), &scope{item: item, job: &job{}})
@@ -50,9 +50,9 @@ func TestOverwritesThatCannotBeReadAreNotLeftOut(t *testing.T) {
 	})
 	object := &v1alpha1.Context{ContextConfiguration: v1alpha1.ContextConfiguration{ComponentVersionOverwritesReference: "mine"}}
 	_, err := (&reconciler{live: live}).overwritesOf(object)(t.Context())
-	var failure *kit.Failure
+	var failure *protocol.Failure
 	require.ErrorAs(t, err, &failure)
-	assert.Equal(t, kit.Stalled, failure.Kind)
+	assert.Equal(t, protocol.Stalled, failure.Kind)
 	assert.Equal(t, "InvalidContext", failure.Reason)
 	assert.ErrorContains(t, err, "overwrites[0] cannot be read")
 }

@@ -20,7 +20,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 )
 
@@ -53,7 +53,7 @@ func TestLongWaitIsShown(t *testing.T) {
 	item := s.create("item")
 	since := s.trigger(item)
 	s.underWay(item, func() bool { return conditions.GetMessage(item, meta.ReadyCondition) == "Job migrate is running" })
-	assert.Equal(t, kit.ReasonWaiting, conditions.GetReason(item, meta.ReconcilingCondition), "what is above shows it, too")
+	assert.Equal(t, protocol.ReasonWaiting, conditions.GetReason(item, meta.ReconcilingCondition), "what is above shows it, too")
 	assert.JSONEq(t, `{"seen":true}`, string(item.Status.ProviderStatus.Raw))
 	assert.GreaterOrEqual(t, time.Since(since), visibleAfter)
 	ensured, _ := s.deployer.calls()
@@ -68,7 +68,7 @@ func TestOfALongWaitOnlyWhatIsShownIsKept(t *testing.T) {
 	d.pass()
 	job := d.r.jobs.Of(client.ObjectKeyFromObject(d.item()))
 	require.NotNil(t, job)
-	assert.LessOrEqual(t, len(job.Cause), kit.MaxMessage)
+	assert.LessOrEqual(t, len(job.Cause), protocol.MaxMessage)
 	assert.NotEmpty(t, job.Cause)
 }
 

@@ -20,7 +20,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -33,7 +33,7 @@ type obstacle struct{ Kind, Name string }
 // findObstacle returns the owner that does not let an item have a job of its own, nil when all do: the Execution while it runs one, which has its own
 // place for the item, and whatever above is suspended or on its way out. They are read live, as the deployer keeps no cache of them.
 func (r *reconciler) findObstacle(ctx context.Context, item *v1alpha1.DeployItem) (*obstacle, error) {
-	owner := kit.ControllerOf(item, "Execution")
+	owner := protocol.ControllerOf(item, "Execution")
 	if owner == nil {
 		return nil, nil
 	}
@@ -46,7 +46,7 @@ func (r *reconciler) findObstacle(ctx context.Context, item *v1alpha1.DeployItem
 	}
 	var child client.Object = execution
 	for seen := map[types.UID]bool{}; len(seen) < maxAncestors; {
-		owner := kit.ControllerOf(child, "Installation")
+		owner := protocol.ControllerOf(child, "Installation")
 		if owner == nil || seen[owner.UID] {
 			return nil, nil
 		}

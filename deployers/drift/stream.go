@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
@@ -84,7 +84,7 @@ func (s *stream) run() {
 		if time.Since(began) > maxPause {
 			attempt = 0
 		}
-		kit.Sleep(s.ctx, Pause(attempt))
+		queue.Sleep(s.ctx, Pause(attempt))
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -36,7 +36,7 @@ const (
 // Pause returns the pause before an attempt to open a watch: the shortest, doubled up to the longest, and up to a fifth more so that
 // the watches on a target that was away do not all come at once.
 func Pause(attempt int) time.Duration {
-	pause := kit.Doubled(minPause, maxPause, attempt)
+	pause := queue.Doubled(minPause, maxPause, attempt)
 	return pause + rand.N(pause/5) // #nosec G404 -- only spreads the load
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 )
 
@@ -109,7 +109,7 @@ func TestSoakD2AChartWithoutEndFailsItsItemAlone(t *testing.T) {
 				assert.Less(t, took, pace.Within(bombTime))
 				assert.ErrorContains(t, err, tc.where)
 				assert.ErrorContains(t, err, tc.cure)
-				assert.True(t, kit.IsUnrecoverable(err) || isTemplateError(err), "nothing but another chart helps")
+				assert.True(t, protocol.IsUnrecoverable(err) || isTemplateError(err), "nothing but another chart helps")
 				assert.Less(t, len(err.Error()), 8<<10)
 				began = time.Now()
 				other.succeed(d)
@@ -121,5 +121,5 @@ func TestSoakD2AChartWithoutEndFailsItsItemAlone(t *testing.T) {
 
 // isTemplateError reports whether the engine itself has seen that there is no end.
 func isTemplateError(err error) bool {
-	return strings.Contains(err.Error(), bomb) || len(kit.CodesOf(err)) > 0 && kit.CodesOf(err)[0] == v1alpha1.ErrorConfigurationProblem
+	return strings.Contains(err.Error(), bomb) || len(protocol.CodesOf(err)) > 0 && protocol.CodesOf(err)[0] == v1alpha1.ErrorConfigurationProblem
 }

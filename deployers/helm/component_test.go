@@ -23,7 +23,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
@@ -252,7 +252,7 @@ func TestKeyWithTheDigestOfItsChart(t *testing.T) {
 			for _, part := range append(tc.parts, digest.FromBytes(signed).Encoded()) {
 				require.ErrorContains(t, err, part)
 			}
-			assert.True(t, kit.IsUnrecoverable(err), err)
+			assert.True(t, protocol.IsUnrecoverable(err), err)
 			assert.True(t, apierrors.IsNotFound(f.get("hello-world", &corev1.ConfigMap{})))
 		})
 	}
@@ -329,7 +329,7 @@ func TestUnusableResource(t *testing.T) {
 			for _, part := range tc.parts {
 				assert.Contains(t, err.Error(), part)
 			}
-			assert.Equal(t, tc.unrecoverable, kit.IsUnrecoverable(err), err)
+			assert.Equal(t, tc.unrecoverable, protocol.IsUnrecoverable(err), err)
 		})
 	}
 	t.Run("no repository", func(t *testing.T) {
@@ -337,7 +337,7 @@ func TestUnusableResource(t *testing.T) {
 		f.configure(keyOf(t, "1.0.0", chart, nil))
 		_, err := f.ensure(f.deployer())
 		require.ErrorContains(t, err, "set repositoryContext")
-		assert.True(t, kit.IsUnrecoverable(err))
+		assert.True(t, protocol.IsUnrecoverable(err))
 	})
 }
 
@@ -453,7 +453,7 @@ func TestC12PrivateChartOfAPrivateComponent(t *testing.T) {
 					continue
 				}
 				require.Error(t, err)
-				assert.Contains(t, kit.CodesOf(err), v1alpha1.ErrorUnauthorized)
+				assert.Contains(t, protocol.CodesOf(err), v1alpha1.ErrorUnauthorized)
 				assert.Contains(t, err.Error(), "registryPullSecrets")
 			}
 		})
@@ -481,7 +481,7 @@ func TestCachedChartsAreBoundToCredentials(t *testing.T) {
 	f.newJob()
 	_, err := f.ensure(d)
 	require.Error(t, err)
-	assert.Contains(t, kit.CodesOf(err), v1alpha1.ErrorUnauthorized)
+	assert.Contains(t, protocol.CodesOf(err), v1alpha1.ErrorUnauthorized)
 }
 
 // privateRegistry demands TLS and a login, and has one chart.

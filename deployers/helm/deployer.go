@@ -20,7 +20,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/charts"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
@@ -268,6 +268,6 @@ func providerStatus(item *v1alpha1.DeployItem) []byte {
 }
 
 func misconfigured(item *contract.Item, err error) error {
-	return kit.Stall("ReadConfiguration", "InvalidConfiguration", "DeployItem %s/%s: %w",
+	return protocol.Stall("ReadConfiguration", "InvalidConfiguration", "DeployItem %s/%s: %w",
 		item.DeployItem.Namespace, item.DeployItem.Name, err)
 }

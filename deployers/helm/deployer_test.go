@@ -25,7 +25,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -207,7 +207,7 @@ func TestAReleaseSomebodyIsAtWorkOnIsLeftAlone(t *testing.T) {
 	_, err := f.ensure(f.deployer())
 	require.Error(t, err)
 	assert.Contains(t, err.Error(), "revision 1 of helm release "+f.namespace+"/hello-world is pending-install")
-	assert.False(t, kit.IsUnrecoverable(err))
+	assert.False(t, protocol.IsUnrecoverable(err))
 }
 
 // unlabel makes a release look as if another tool had made it.
@@ -231,7 +231,7 @@ func TestMissingChartIsNamedAndMayStillCome(t *testing.T) {
 	outcome, err := f.ensure(f.deployer())
 	require.Error(t, err)
 	assert.Contains(t, err.Error(), ref)
-	assert.False(t, kit.IsUnrecoverable(err), "somebody may publish it before the time is up")
+	assert.False(t, protocol.IsUnrecoverable(err), "somebody may publish it before the time is up")
 	assert.Nil(t, outcome.ProviderStatus)
 	assert.True(t, outcome.Untouched)
 }
@@ -305,7 +305,7 @@ func TestExportOfAMissingValueNeedsAPerson(t *testing.T) {
 	})
 	_, err := f.ensure(f.deployer())
 	require.Error(t, err)
-	assert.Contains(t, kit.CodesOf(err), v1alpha1.ErrorConfigurationProblem)
+	assert.Contains(t, protocol.CodesOf(err), v1alpha1.ErrorConfigurationProblem)
 	assert.Nil(t, f.release(), "nothing is deployed")
 }
 
@@ -333,7 +333,7 @@ func TestInvalidConfigurationNeedsAPerson(t *testing.T) {
 			_, err := f.ensure(f.deployer())
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), tc.want)
-			assert.Contains(t, kit.CodesOf(err), v1alpha1.ErrorConfigurationProblem)
+			assert.Contains(t, protocol.CodesOf(err), v1alpha1.ErrorConfigurationProblem)
 		})
 	}
 }
@@ -555,7 +555,7 @@ func TestCredentialsWithoutRightsNeedAPerson(t *testing.T) {
 	f.configure(config{"chart": raw(archive(t, "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate}))})
 	_, err = f.ensure(f.deployer())
 	require.ErrorContains(t, err, "cannot list resource")
-	assert.Contains(t, kit.CodesOf(err), v1alpha1.ErrorUnauthorized)
+	assert.Contains(t, protocol.CodesOf(err), v1alpha1.ErrorUnauthorized)
 }
 
 func TestValuesThatDoNotFitTheSchemaNeedAPerson(t *testing.T) {
@@ -568,5 +568,5 @@ func TestValuesThatDoNotFitTheSchemaNeedAPerson(t *testing.T) {
 	})
 	_, err := f.ensure(f.deployer())
 	require.ErrorContains(t, err, "testData")
-	assert.Contains(t, kit.CodesOf(err), v1alpha1.ErrorConfigurationProblem)
+	assert.Contains(t, protocol.CodesOf(err), v1alpha1.ErrorConfigurationProblem)
 }

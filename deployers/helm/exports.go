@@ -12,7 +12,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/exports"
 )
 
@@ -36,7 +36,7 @@ func (j *job) exportValues(ctx context.Context) error {
 			return err
 		}
 		if !ok {
-			return kit.Stall("ReadExports", "ExportNotFound",
+			return protocol.Stall("ReadExports", "ExportNotFound",
 				"export %s: the values of the chart have nothing at %s; correct jsonPath, or name the object in fromResource", export.Key, export.JSONPath)
 		}
 		j.attempt.values[export.Key] = value
@@ -55,7 +55,7 @@ func (j *job) exportFromResources(ctx context.Context) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(j.attempt.values)) {
 		if err := exports.Nest(found, key, runtime.DeepCopyJSONValue(j.attempt.values[key])); err != nil {
-			return kit.Coded(kit.Stall("ReadExports", "ExportConflict", "%w", err), v1alpha1.ErrorConfigurationProblem)
+			return protocol.Coded(protocol.Stall("ReadExports", "ExportConflict", "%w", err), v1alpha1.ErrorConfigurationProblem)
 		}
 	}
 	j.exports = found

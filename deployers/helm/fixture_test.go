@@ -27,7 +27,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
@@ -163,7 +163,7 @@ func (f *fixture) target(_ context.Context, name string) (*target.Cluster, error
 	if cluster, ok := f.targets[name]; ok {
 		return cluster, nil
 	}
-	return nil, kit.Stall("Reconcile", target.ReasonNotFound, "there is no Target %q", name)
+	return nil, protocol.Stall("Reconcile", target.ReasonNotFound, "there is no Target %q", name)
 }
 
 // plan records what a new job sets out to do, as the contract does when it picks the job up.

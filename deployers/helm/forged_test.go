@@ -25,7 +25,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/confined"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
@@ -103,13 +103,13 @@ func TestARecordThatCannotBeReadIsForAPersonToCure(t *testing.T) {
 	f.next(wanted)
 	_, err := f.ensure(f.deployer())
 	require.Error(f, err)
-	failure := kit.AsFailure("", err)
-	assert.Equal(f, kit.Stalled, failure.Kind, "%v", err)
+	failure := protocol.AsFailure("", err)
+	assert.Equal(f, protocol.Stalled, failure.Kind, "%v", err)
 	assert.Equal(f, "RecordUnreadable", failure.Reason)
 	assert.ErrorContains(f, err, "is no record of a Helm release that can be read")
 	_, err = f.deployer().Delete(f.ctx, f.contractItem())
 	require.Error(f, err)
-	assert.NotEqual(f, kit.Stalled, kit.AsFailure("", err).Kind, "%v", err)
+	assert.NotEqual(f, protocol.Stalled, protocol.AsFailure("", err).Kind, "%v", err)
 
 	record.Data = whole
 	require.NoError(f, f.cluster.Client.Update(f.ctx, record))

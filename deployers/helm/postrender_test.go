@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 func patched(patches ...any) config { return config{"kustomize": config{"patches": patches}} }
@@ -85,7 +85,7 @@ func TestC25PostRenderersThatFailNeedAPerson(t *testing.T) {
 				f.configure(content)
 				err := f.fail(f.deployer())
 				require.ErrorContains(t, err, tc.want)
-				assert.Contains(t, kit.CodesOf(err), v1alpha1.ErrorConfigurationProblem)
+				assert.Contains(t, protocol.CodesOf(err), v1alpha1.ErrorConfigurationProblem)
 				assert.Nil(t, f.release())
 			})
 		}

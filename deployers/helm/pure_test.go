@@ -19,7 +19,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // TestEveryNameSurvivesTheInventory has all names of a few characters that tell fields apart, of kinds with and without namespace and group.
@@ -204,7 +204,7 @@ func TestD11RetriesAreLimited(t *testing.T) {
 				return
 			}
 			require.ErrorIs(t, err, cause)
-			assert.True(t, kit.IsUnrecoverable(err) || kit.AsFailure("", err).Kind == kit.Stalled)
+			assert.True(t, protocol.IsUnrecoverable(err) || protocol.AsFailure("", err).Kind == protocol.Stalled)
 		})
 	}
 }
@@ -216,8 +216,8 @@ func TestAProcessThatDidNotRunIsNoAttempt(t *testing.T) {
 	err := j.judge(t.Context(), lost, helmv1alpha1.ReleaseSettings{Atomic: true, Retries: &none}, upgradeRetries)
 	require.Equal(t, lost, err)
 	assert.Equal(t, attempt{}, *j.attempt)
-	failure := kit.AsFailure("", helmProblem(err))
-	assert.Equal(t, kit.Retry, failure.Kind)
+	failure := protocol.AsFailure("", helmProblem(err))
+	assert.Equal(t, protocol.Retry, failure.Kind)
 	assert.Equal(t, "RenderProcessEnded", failure.Reason)
 }
 

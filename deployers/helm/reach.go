@@ -16,7 +16,7 @@ import (
 
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/neighbours"
 )
 
@@ -39,7 +39,7 @@ func (j *job) reach(ctx context.Context) (*engine.Release, error) {
 		history, err := j.engine.History(ctx, j.item.Target, j.config.Namespace, j.config.Name)
 		switch {
 		case errors.Is(err, engine.ErrRecordUnreadable):
-			return nil, kit.Stall("DeployRelease", "RecordUnreadable", "helm release %s/%s: %w", j.config.Namespace, j.config.Name, err)
+			return nil, protocol.Stall("DeployRelease", "RecordUnreadable", "helm release %s/%s: %w", j.config.Namespace, j.config.Name, err)
 		case err != nil:
 			return nil, err
 		}
@@ -62,7 +62,7 @@ func (j *job) reach(ctx context.Context) (*engine.Release, error) {
 			return release, nil
 		}
 	}
-	return nil, kit.Again("DeployRelease", "ReleaseBusy", "helm release %s/%s changes all the time; somebody else works on it",
+	return nil, protocol.Again("DeployRelease", "ReleaseBusy", "helm release %s/%s changes all the time; somebody else works on it",
 		j.config.Namespace, j.config.Name)
 }
 
@@ -74,7 +74,7 @@ func (j *job) afterFailure(ctx context.Context, cause error) error {
 		return cause
 	}
 	j.noteAttempts(history)
-	if ctx.Err() != nil || kit.IsTransient(cause) || wasCrowdedOut(cause) {
+	if ctx.Err() != nil || protocol.IsTransient(cause) || wasCrowdedOut(cause) {
 		return cause
 	}
 	isRemedied, err := j.remedy(ctx, history)
@@ -82,7 +82,7 @@ func (j *job) afterFailure(ctx context.Context, cause error) error {
 	case err != nil:
 		return err
 	case isRemedied:
-		return kit.Again("DeployRelease", "Remediated", "%w; it was undone, another attempt follows", cause)
+		return protocol.Again("DeployRelease", "Remediated", "%w; it was undone, another attempt follows", cause)
 	}
 	return cause
 }
@@ -156,7 +156,7 @@ func (j *job) mayTryAgain(failures int, settings helmv1alpha1.ReleaseSettings, a
 		return nil
 	}
 	cause := cmp.Or(j.attempt.failure, errFailedBefore)
-	return kit.Stall("DeployRelease", "RetriesExhausted", "helm release %s/%s: given up after %d failed attempts; correct chart or values, or allow more "+
+	return protocol.Stall("DeployRelease", "RetriesExhausted", "helm release %s/%s: given up after %d failed attempts; correct chart or values, or allow more "+
 		"retries in helmDeploymentConfig: %w", j.config.Namespace, j.config.Name, failures, cause)
 }
 
@@ -180,7 +180,7 @@ func (j *job) act(ctx context.Context, chosen action, last *engine.Release) (*en
 
 // busy is the error about a release that somebody else works on. It passes.
 func busy(last *engine.Release) error {
-	return kit.Again("DeployRelease", "ReleaseBusy", "revision %d of helm release %s/%s is %s since %s, and this DeployItem did not make it; "+
+	return protocol.Again("DeployRelease", "ReleaseBusy", "revision %d of helm release %s/%s is %s since %s, and this DeployItem did not make it; "+
 		"let whoever works on it finish, or wait: %s after its begin it is taken over", last.Revision, last.Namespace, last.Name, last.Status,
 		last.Began.UTC().Format(time.RFC3339), foreignPending)
 }
@@ -209,7 +209,7 @@ func belongsToAnother(last *engine.Release, unknown error) error {
 	if unknown != nil {
 		why = fmt.Sprintf(" (%s)", unknown)
 	}
-	return kit.Again("DeployRelease", "ReleaseOfAnother", "helm release %s/%s belongs to the DeployItem %s; give the release another name, delete that "+
+	return protocol.Again("DeployRelease", "ReleaseOfAnother", "helm release %s/%s belongs to the DeployItem %s; give the release another name, delete that "+
 		"DeployItem, or set helmDeploymentConfig.upgrade.takeOwnership to true to take the release over%s", last.Namespace, last.Name, owner, why)
 }
 
@@ -270,7 +270,7 @@ func (j *job) judge(ctx context.Context, err error, settings helmv1alpha1.Releas
 		return err
 	}
 	j.attempt.failure = err
-	if kit.IsTransient(err) {
+	if protocol.IsTransient(err) {
 		return err // it may not even have begun; what it left in the history counts all the same
 	}
 	j.attempt.failures++

@@ -21,7 +21,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -135,11 +135,11 @@ func subjectsOf(ctx context.Context, cluster *target.Cluster, health readiness.H
 func helmProblem(err error) error {
 	switch {
 	case isPermanent(err):
-		return kit.Coded(err, v1alpha1.ErrorConfigurationProblem)
+		return protocol.Coded(err, v1alpha1.ErrorConfigurationProblem)
 	case isDenied(err):
-		return kit.Coded(err, v1alpha1.ErrorUnauthorized)
+		return protocol.Coded(err, v1alpha1.ErrorUnauthorized)
 	case errors.Is(err, engine.ErrNotRun):
-		return kit.Again("RenderChart", "RenderProcessEnded", "%w", err)
+		return protocol.Again("RenderChart", "RenderProcessEnded", "%w", err)
 	}
 	return err
 }
@@ -160,7 +160,7 @@ func refusal(err error) error {
 		return err
 	}
 	isMalformed := apierrors.IsBadRequest(err) && strings.Contains(err.Error(), " cannot be handled as a ")
-	if !isMalformed && !kit.IsRefusedForGood(err) {
+	if !isMalformed && !protocol.IsRefusedForGood(err) {
 		return err
 	}
 	var status apierrors.APIStatus
@@ -168,7 +168,7 @@ func refusal(err error) error {
 		err = fmt.Errorf("%w: the record of the release, with the files of the chart and all that it renders to, is too large for the API server; make the chart "+
 			"smaller, or set helmDeployment to false, which keeps no record", err)
 	}
-	return kit.Coded(err, v1alpha1.ErrorConfigurationProblem)
+	return protocol.Coded(err, v1alpha1.ErrorConfigurationProblem)
 }
 
 // isDenied reports whether the credentials of the target are at fault. Admission answers "forbidden" too, for terminating namespaces and

@@ -23,7 +23,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // sibling is another DeployItem of the same namespace and cluster.
@@ -73,7 +73,7 @@ func TestD05AReleaseOfAnotherItemIsLeftAlone(t *testing.T) {
 	b.configure(config{"chart": b.chart("2.0.0", map[string]string{"cm": named("of-b")})})
 	err := b.fail(b.deployer())
 	require.ErrorContains(t, err, "belongs to the DeployItem "+a.namespace+"/hello-item")
-	assert.False(t, kit.IsUnrecoverable(err), "the other item may be on its way out")
+	assert.False(t, protocol.IsUnrecoverable(err), "the other item may be on its way out")
 	b.remove(b.deployer())
 	assert.Equal(t, 1, a.release().Revision)
 	a.configMap("of-a")
@@ -212,7 +212,7 @@ func TestD11FailingAtomicInstallsEndTheJob(t *testing.T) {
 }
 
 // isFinal reports whether an error ends the job.
-func isFinal(err error) bool { return kit.AsFailure("", err).Kind == kit.Stalled }
+func isFinal(err error) bool { return protocol.AsFailure("", err).Kind == protocol.Stalled }
 
 // stray is a template of a ConfigMap in a namespace that may come.
 const stray = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: z-stray, namespace: not-there-yet}\n"

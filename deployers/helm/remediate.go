@@ -12,11 +12,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 )
 
@@ -128,7 +128,7 @@ func (j *job) count(ctx context.Context, failed *failedAttempt) error {
 	counters.LastAttemptedReleaseAction, counters.LastAttemptedRevision = failed.action, failed.revision.ChartVersion
 	counters.LastFailure = ""
 	if j.attempt.failure != nil {
-		counters.LastFailure = beginning.Of(j.attempt.failure.Error(), maxFailure)
+		counters.LastFailure = foreign.Beginning(j.attempt.failure.Error(), maxFailure)
 	}
 	return j.recordAhead(ctx)
 }
@@ -156,14 +156,14 @@ func (j *job) exhausted(done string) error {
 	if done != "" {
 		done = ", " + done
 	}
-	return kit.Stall("DeployRelease", "RetriesExhausted", "helm release %s/%s: given up after %d failed attempts to %s%s; correct chart or values, or "+
+	return protocol.Stall("DeployRelease", "RetriesExhausted", "helm release %s/%s: given up after %d failed attempts to %s%s; correct chart or values, or "+
 		"allow more retries in helmDeploymentConfig.%s.remediation: %w", j.config.Namespace, j.config.Name, counters.Failures(action), action, done,
 		action, j.cause())
 }
 
 // undoFailed is the error that ends a job whose failure could not be undone.
 func (j *job) undoFailed(err error) error {
-	return kit.Stall("DeployRelease", "RemediationFailed", "helm release %s/%s: the last failure cannot be undone: %w; what had failed: %w",
+	return protocol.Stall("DeployRelease", "RemediationFailed", "helm release %s/%s: the last failure cannot be undone: %w; what had failed: %w",
 		j.config.Namespace, j.config.Name, err, j.cause())
 }
 
@@ -189,7 +189,7 @@ func (j *job) undo(ctx context.Context, history []*engine.Release, failed *faile
 	} else {
 		done, err = j.rollBack(ctx, j.lastGood(history, failed))
 	}
-	if err == nil || ctx.Err() != nil || kit.IsTransient(err) {
+	if err == nil || ctx.Err() != nil || protocol.IsTransient(err) {
 		return done, err
 	}
 	return done, j.undoFailed(err)
@@ -276,7 +276,7 @@ func (j *job) finishUninstall(ctx context.Context, last *engine.Release) error {
 	isRemedy := j.attempts().LastAttemptedReleaseAction != ""
 	flags.Wait, flags.UntilGone = flags.UntilGone || isRemedy, false
 	_, err := j.engine.Uninstall(ctx, j.item.Target, j.config.Namespace, j.config.Name, flags)
-	if err == nil || !isRemedy || ctx.Err() != nil || kit.IsTransient(err) {
+	if err == nil || !isRemedy || ctx.Err() != nil || protocol.IsTransient(err) {
 		return err
 	}
 	return j.undoFailed(err)
@@ -287,5 +287,5 @@ func leavingProblem(release managedresource.ReleaseReference, progress resources
 	if err != nil || progress.Done() {
 		return err
 	}
-	return kit.Again("DeployRelease", "ReleaseBusy", "helm release %s/%s is being uninstalled: %s", release.Namespace, release.Name, progress.Waiting())
+	return protocol.Again("DeployRelease", "ReleaseBusy", "helm release %s/%s is being uninstalled: %s", release.Namespace, release.Name, progress.Waiting())
 }

@@ -23,7 +23,7 @@ import (
 
 	statuses "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // repository is a Helm repository over HTTP that wants a header, if one is set.
@@ -152,7 +152,7 @@ func TestD10ChartOfARepositoryInARegistry(t *testing.T) {
 	f.newJob()
 	_, err := f.ensure(f.deployer())
 	require.ErrorContains(t, err, `none of its 4 tags is a version in "3.x"`)
-	assert.False(t, kit.IsUnrecoverable(err), "somebody may publish it before the time is up")
+	assert.False(t, protocol.IsUnrecoverable(err), "somebody may publish it before the time is up")
 }
 
 func TestD10IndexThatNamesARegistry(t *testing.T) {
@@ -198,7 +198,7 @@ func TestC26MissingChartOfARepository(t *testing.T) {
 			_, err := f.ensure(f.deployer())
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), tc.want)
-			assert.False(t, kit.IsUnrecoverable(err))
+			assert.False(t, protocol.IsUnrecoverable(err))
 		})
 	}
 }
@@ -214,7 +214,7 @@ func TestC26PrivateRepository(t *testing.T) {
 		_, err := f.ensure(f.deployer())
 		require.Error(t, err)
 		assert.Contains(t, err.Error(), "answers 401")
-		assert.Contains(t, kit.CodesOf(err), v1alpha1.ErrorUnauthorized)
+		assert.Contains(t, protocol.CodesOf(err), v1alpha1.ErrorUnauthorized)
 	})
 	t.Run("header", func(t *testing.T) {
 		f := newFixture(t)
@@ -237,7 +237,7 @@ func TestC26PrivateRepository(t *testing.T) {
 		f.configure(config{"chart": r.chart("hello-world", "1.0.0")})
 		_, err := f.ensure(f.deployer())
 		require.Error(t, err)
-		assert.Contains(t, kit.CodesOf(err), v1alpha1.ErrorConfigurationProblem)
+		assert.Contains(t, protocol.CodesOf(err), v1alpha1.ErrorConfigurationProblem)
 		assert.NotContains(t, err.Error(), "token-value")
 	})
 }
@@ -312,7 +312,7 @@ func TestC26PrivateRegistryIsDeniedWithoutCredentials(t *testing.T) {
 	f.configure(config{"chart": config{"ref": strings.TrimPrefix(server.URL, "http://") + "/charts/hello-world:1.0.0"}})
 	_, err := f.ensure(f.deployer())
 	require.Error(t, err)
-	assert.Contains(t, kit.CodesOf(err), v1alpha1.ErrorUnauthorized)
+	assert.Contains(t, protocol.CodesOf(err), v1alpha1.ErrorUnauthorized)
 }
 
 // sourceOf is a chart that a Flux source of the item's namespace offers.
@@ -393,7 +393,7 @@ spec: {interval: 1h, url: "`+repo.CloneURL+`", ref: {branch: main}}
 	f.newJob()
 	_, err = f.ensure(f.deployer())
 	require.ErrorContains(t, err, `"charts/none"`)
-	assert.Contains(t, kit.CodesOf(err), v1alpha1.ErrorConfigurationProblem)
+	assert.Contains(t, protocol.CodesOf(err), v1alpha1.ErrorConfigurationProblem)
 }
 
 func TestSourceThatCannotBeUsed(t *testing.T) {
@@ -411,7 +411,7 @@ func TestSourceThatCannotBeUsed(t *testing.T) {
 			f.configure(config{"chart": tc.chart})
 			_, err := f.ensure(f.deployer())
 			require.ErrorContains(t, err, tc.want)
-			assert.Equal(t, tc.unrecoverable, kit.IsUnrecoverable(err))
+			assert.Equal(t, tc.unrecoverable, protocol.IsUnrecoverable(err))
 		})
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // maxTests is how many tests the status lists.
@@ -122,9 +122,9 @@ func (j *job) reject(tested *engine.Release, failed []string, failure error) err
 	action, _ := attemptIn(tested)
 	if remediation := j.remediationOf(action); remediation != nil && !ignoresTests(j.config, remediation) {
 		j.rejected, j.attempt.reached = j.attempt.reached, nil
-		return kit.Again("TestRelease", "TestFailed", "%w", j.attempt.failure)
+		return protocol.Again("TestRelease", "TestFailed", "%w", j.attempt.failure)
 	}
-	return kit.Stall("TestRelease", "TestFailed", "%w; correct chart or values, or set test.ignoreFailures", j.attempt.failure)
+	return protocol.Stall("TestRelease", "TestFailed", "%w; correct chart or values, or set test.ignoreFailures", j.attempt.failure)
 }
 
 // podsIn returns what the Pods of tests wrote last.

@@ -15,7 +15,7 @@ import (
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // readValues merges the values of the configuration over those that it refers to.
@@ -66,7 +66,7 @@ func valuesSources(ctx context.Context, live client.Reader, namespace string, re
 			sources[i] = engine.ValuesSource{Name: at, Content: content, Path: ref.TargetPath}
 		case !ref.Optional:
 			// Nothing tells a deployer, which may not watch Secrets, that the object has come.
-			return nil, kit.Again("ReadValues", "ValuesNotFound", "%s does not exist; create it, or make the reference optional", at)
+			return nil, protocol.Again("ReadValues", "ValuesNotFound", "%s does not exist; create it, or make the reference optional", at)
 		}
 	}
 	return sources, nil
@@ -75,7 +75,7 @@ func valuesSources(ctx context.Context, live client.Reader, namespace string, re
 // valuesIn returns the content of an object of the item's namespace, nothing when there is no such object.
 func valuesIn(ctx context.Context, live client.Reader, namespace string, ref helmv1alpha1.ValuesReference) (map[string][]byte, error) {
 	if live == nil {
-		return nil, kit.Stall("ReadValues", "NotSupported", "valuesFrom: this deployer reads no Secrets and ConfigMaps; use values")
+		return nil, protocol.Stall("ReadValues", "NotSupported", "valuesFrom: this deployer reads no Secrets and ConfigMaps; use values")
 	}
 	key, secret, configMap := client.ObjectKey{Namespace: namespace, Name: ref.Name}, &corev1.Secret{}, &corev1.ConfigMap{}
 	object := client.Object(secret)

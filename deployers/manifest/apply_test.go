@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 func TestItemThatIsAppliedFromCreateToDelete(t *testing.T) {
@@ -107,9 +107,9 @@ func TestAFailedObjectEndsTheJobAtOnce(t *testing.T) {
 
 	_, err := l.ensure()
 
-	var failure *kit.Failure
+	var failure *protocol.Failure
 	require.ErrorAs(t, err, &failure)
-	assert.Equal(t, kit.Stalled, failure.Kind)
+	assert.Equal(t, protocol.Stalled, failure.Kind)
 	assert.Equal(t, "HealthCheckFailed", failure.Reason)
 	assert.EqualError(t, err, "ConfigMap "+l.namespace+"/a has failed: readinessChecks.healthChecks[0].failed is true")
 }
@@ -121,6 +121,6 @@ func TestBrokenExpressionsAreNamedBeforeAnythingIsDone(t *testing.T) {
 	_, err := l.ensure()
 
 	require.ErrorContains(t, err, "spec.config: readinessChecks.healthChecks[0].current: is not a CEL expression")
-	assert.Contains(t, kit.CodesOf(err), v1alpha1.ErrorConfigurationProblem)
+	assert.Contains(t, protocol.CodesOf(err), v1alpha1.ErrorConfigurationProblem)
 	assert.False(t, l.exists("a"))
 }

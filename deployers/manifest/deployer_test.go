@@ -15,7 +15,7 @@ import (
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -122,7 +122,7 @@ func TestConfigurationProblems(t *testing.T) {
 			l.configure(test.config)
 			_, err := l.ensure()
 			assert.ErrorContains(t, err, test.message)
-			assert.Contains(t, kit.CodesOf(err), v1alpha1.ErrorConfigurationProblem)
+			assert.Contains(t, protocol.CodesOf(err), v1alpha1.ErrorConfigurationProblem)
 		})
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/exports"
@@ -227,7 +227,7 @@ func (r *run) record(outcome contract.Outcome, known sites.Known, cause error) (
 var errNoTarget = fmt.Errorf("spec.target: no target defined, name the Target to deploy to")
 
 func configurationProblem(err error) error {
-	return kit.Coded(err, v1alpha1.ErrorConfigurationProblem)
+	return protocol.Coded(err, v1alpha1.ErrorConfigurationProblem)
 }
 
 // Configuration returns a configuration of the version that an item has.
@@ -270,7 +270,7 @@ func status(item *v1alpha1.DeployItem) (*v1alpha2.ProviderStatus, error) {
 	}
 	recorded, err := api.DecodeStatus(raw)
 	if err != nil {
-		return nil, kit.Coded(fmt.Errorf("status.providerStatus: %w", err), v1alpha1.ErrorInternalProblem)
+		return nil, protocol.Coded(fmt.Errorf("status.providerStatus: %w", err), v1alpha1.ErrorInternalProblem)
 	}
 	return recorded, nil
 }

@@ -18,7 +18,7 @@ import (
 	mockv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/mock/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 const (
@@ -50,7 +50,7 @@ func (Deployer) Configuration(*v1alpha1.DeployItem) any { return &mockv1alpha1.P
 func (Deployer) Ensure(_ context.Context, item *contract.Item) (contract.Outcome, error) {
 	config, err := mockconfig.DecodeConfiguration(item.DeployItem.Spec.Configuration.Raw)
 	if err != nil {
-		return contract.Outcome{}, kit.Stall(operation, "ConfigurationInvalid", "spec.config: %w", err)
+		return contract.Outcome{}, protocol.Stall(operation, "ConfigurationInvalid", "spec.config: %w", err)
 	}
 	outcome := contract.Outcome{ProviderStatus: raw(config.ProviderStatus)}
 	if outcome.Exports, err = exports(config.Export); err != nil {
@@ -60,8 +60,8 @@ func (Deployer) Ensure(_ context.Context, item *contract.Item) (contract.Outcome
 	case phase == v1alpha1.PhaseSucceeded:
 		outcome.Done = true
 	case phase.IsFailed():
-		return outcome, &kit.Failure{
-			Kind: kit.Stalled, Operation: operation, Reason: "MockFailed",
+		return outcome, &protocol.Failure{
+			Kind: protocol.Stalled, Operation: operation, Reason: "MockFailed",
 			Err: fmt.Errorf("spec.config asks for the phase %s; change it to Succeeded to let the item succeed", phase),
 		}
 	default:
@@ -98,7 +98,7 @@ func exports(value *v1alpha1.AnyJSON) (map[string]any, error) {
 	}
 	var values map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(value.RawMessage, &values); err != nil {
-		return nil, kit.Stall(operation, "ConfigurationInvalid", "spec.config.export is not a map of keys and values; correct it")
+		return nil, protocol.Stall(operation, "ConfigurationInvalid", "spec.config.export is not a map of keys and values; correct it")
 	}
 	return values, nil
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 func ensure(t *testing.T, config string) (contract.Outcome, error) {
@@ -43,7 +43,7 @@ func TestPhases(t *testing.T) {
 			outcome, err := ensure(t, test.config)
 			assert.Equal(t, test.done, outcome.Done)
 			assert.Equal(t, test.waitsSomewhere, outcome.Waiting != "")
-			assert.Equal(t, test.fails, err != nil && kit.AsFailure("", err).Kind == kit.Stalled)
+			assert.Equal(t, test.fails, err != nil && protocol.AsFailure("", err).Kind == protocol.Stalled)
 		})
 	}
 }
@@ -72,7 +72,7 @@ func TestUnreadableConfigurationIsTheUsersProblem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ensure(t, config)
-			assert.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}, kit.CodesOf(err))
+			assert.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}, protocol.CodesOf(err))
 		})
 	}
 }
@@ -108,7 +108,7 @@ func FuzzEnsure(f *testing.F) {
 		item := &v1alpha1.DeployItem{Spec: v1alpha1.DeployItemSpec{Configuration: &runtime.RawExtension{Raw: config}}}
 		outcome, err := Deployer{}.Ensure(t.Context(), &contract.Item{DeployItem: item})
 		if err != nil {
-			require.Equal(t, kit.Stalled, kit.AsFailure("", err).Kind)
+			require.Equal(t, protocol.Stalled, protocol.AsFailure("", err).Kind)
 			return
 		}
 		require.True(t, outcome.Done || outcome.Waiting != "")

@@ -17,7 +17,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
@@ -216,7 +216,7 @@ func TestErrorsNameTheObjectAndAreCollected(t *testing.T) {
 	assert.ErrorContains(t, err, "Nothing "+b.namespace+"/one")
 	assert.ErrorContains(t, err, "kind Nothing of apiVersion example.com/v1 is not known to target test; install its CustomResourceDefinition")
 	assert.ErrorContains(t, err, "ConfigMap "+b.namespace+"/Not-Valid")
-	assert.True(t, kit.IsUnrecoverable(err), "a definition may come, and no other name")
+	assert.True(t, protocol.IsUnrecoverable(err), "a definition may come, and no other name")
 	assert.Len(t, applied.Managed, 1)
 	assert.True(t, b.exists(good))
 }
@@ -247,7 +247,7 @@ func TestNamespacedObjectWithoutNamespaceIsMisconfigured(t *testing.T) {
 	b := newBench(t)
 	_, err := b.Apply(t.Context(), []resources.Desired{manage(parse(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}"))}, apply.Options{})
 	assert.ErrorContains(t, err, "metadata.namespace is empty")
-	assert.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}, kit.CodesOf(err))
+	assert.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}, protocol.CodesOf(err))
 }
 
 func TestDefaultNamespaceIsUsed(t *testing.T) {
@@ -266,7 +266,7 @@ func TestMissingPermissionIsUnauthorized(t *testing.T) {
 
 	_, err = b.Apply(t.Context(), []resources.Desired{manage(b.configMap("one", "a", "1"))}, apply.Options{})
 
-	assert.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorUnauthorized}, kit.CodesOf(err))
+	assert.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorUnauthorized}, protocol.CodesOf(err))
 	assert.ErrorContains(t, err, "ConfigMap "+b.namespace+"/one")
 }
 
@@ -275,7 +275,7 @@ func TestRefusalByAdmissionIsRecoverable(t *testing.T) {
 	_, err := b.Apply(t.Context(), []resources.Desired{manage(b.object(
 		"{apiVersion: v1, kind: Pod, metadata: {name: one, namespace: %[1]s}, spec: {serviceAccountName: later, containers: [{name: one, image: example.com/one}]}}"))}, apply.Options{})
 	assert.ErrorContains(t, err, "forbidden")
-	assert.False(t, kit.IsUnrecoverable(err))
+	assert.False(t, protocol.IsUnrecoverable(err))
 }
 
 func TestSecretContentIsNotInErrors(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
 )
 
@@ -50,7 +50,7 @@ func FuzzExpand(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		desired, err := Expand([]managedresource.Manifest{{Manifest: &runtime.RawExtension{Raw: raw}}})
 		if err != nil {
-			require.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}, kit.CodesOf(err))
+			require.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}, protocol.CodesOf(err))
 			return
 		}
 		for _, d := range desired {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
@@ -75,7 +75,7 @@ func TestErrorsThatTheSameInputCanOnlyRepeatEndAJob(t *testing.T) {
 				}
 
 				require.Error(t, err)
-				assert.Equal(t, tc.cure != "", kit.IsUnrecoverable(err), "%v", err)
+				assert.Equal(t, tc.cure != "", protocol.IsUnrecoverable(err), "%v", err)
 				assert.ErrorContains(t, err, tc.cure)
 				assert.Less(t, len(err.Error()), 4096)
 			})

@@ -6,7 +6,7 @@ package resources
 import (
 	"strings"
 
-	"github.com/flux-landscaper/flux-landscaper/api/beginning"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 )
 
@@ -43,7 +43,7 @@ func (p Progress) Outcome() contract.Outcome {
 
 // Wait adds a reason to wait, with the objects to watch for its end.
 func (p *Progress) Wait(reason string, watch ...contract.Watched) {
-	p.Reasons = append(p.Reasons, beginning.Of(reason, MaxReason))
+	p.Reasons = append(p.Reasons, foreign.Beginning(reason, MaxReason))
 	p.Watch = append(p.Watch, watch...)
 }
 

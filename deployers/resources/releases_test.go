@@ -16,7 +16,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
@@ -89,7 +89,7 @@ func TestObjectsOfReleasesAreLeftAlone(t *testing.T) {
 				live := b.live(before)
 				if state.owner != "" {
 					require.ErrorContains(t, err, state.owner)
-					var failure *kit.Failure
+					var failure *protocol.Failure
 					require.True(t, errors.As(err, &failure))
 					assert.Equal(t, "ObjectOfAnother", failure.Reason)
 					assert.Empty(t, applied.Managed)

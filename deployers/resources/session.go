@@ -11,10 +11,10 @@ import (
 
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -88,7 +88,7 @@ func (s *Session) WarnOfDeletion(desired []Desired, recorded []managedresource.M
 	if s.Warn == nil || len(desired) > 0 || len(names) == 0 {
 		return
 	}
-	s.Warn(kit.ReasonDeletesAll, fmt.Sprintf("the job deletes all objects that the item has deployed, because %s: %s", because, beginning.Of(strings.Join(names, ", "), MaxReason/2)))
+	s.Warn(protocol.ReasonDeletesAll, fmt.Sprintf("the job deletes all objects that the item has deployed, because %s: %s", because, foreign.Beginning(strings.Join(names, ", "), MaxReason/2)))
 }
 
 // On returns the target named name, the target of the DeployItem when name is nil or empty.

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	_ "sigs.k8s.io/controller-runtime/pkg/metrics" // registers the metric that is replaced here
 
-	"github.com/flux-landscaper/flux-landscaper/api/beginning"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/address"
 	"github.com/flux-landscaper/flux-landscaper/sources/egress"
@@ -89,7 +89,7 @@ func (c *connection) health(ctx context.Context) (Health, error) {
 	if err != nil && !isRefusal(err) {
 		return Health{}, err
 	}
-	health := Health{User: beginning.Of(whoAmI.Status.UserInfo.Username, maxUser)}
+	health := Health{User: foreign.Beginning(whoAmI.Status.UserInfo.Username, maxUser)}
 	if validVersion.MatchString(info.GitVersion) {
 		health.Version = info.GitVersion
 	}

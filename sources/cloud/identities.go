@@ -30,8 +30,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
 // provider is a cloud: its name, and the annotations by which a ServiceAccount names a party of it.
@@ -285,5 +285,5 @@ var secrets = regexp.MustCompile(`eyJ[\w-]+(\.[\w-]*)*|ya29\.[\w.-]+`)
 
 func shown(err error) error {
 	text := secrets.ReplaceAllString(strings.Join(strings.Fields(err.Error()), " "), "<token>")
-	return &loginError{beginning.Of(text, 600), err}
+	return &loginError{foreign.Beginning(text, 600), err}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 
-	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
 // Login is what the server is shown: a user with a password, or a token. The zero value is anonymous. It prints as a
@@ -125,7 +125,7 @@ func (at Location) hide(text string) string {
 			text = strings.ReplaceAll(text, secret, "<hidden>")
 		}
 	}
-	return beginning.Of(text, 300)
+	return foreign.Beginning(text, 300)
 }
 
 // The classes of a *fault.Error of this package, whose subject is the repository, without user information and query. Every other error is worth

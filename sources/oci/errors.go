@@ -21,8 +21,8 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
-	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/sources/address"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
@@ -193,7 +193,7 @@ func (t target) answered(a *errcode.ErrorResponse) string {
 	if len(a.Errors) > 0 {
 		text = a.Errors.Error()
 	}
-	return fmt.Sprintf("the registry answers %d (%s)", a.StatusCode, beginning.Of(t.hide(text), 300))
+	return fmt.Sprintf("the registry answers %d (%s)", a.StatusCode, foreign.Beginning(t.hide(text), 300))
 }
 
 var anyURL = regexp.MustCompile(`https?://[^\s"]+`)

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/packing"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
@@ -204,7 +204,7 @@ func (s *scene) execution(name string) *v1alpha1.Execution {
 
 func (s *scene) items(execution *v1alpha1.Execution) []v1alpha1.DeployItemTemplate {
 	s.T.Helper()
-	items, err := packing.Unpack(&execution.Spec)
+	items, err := storage.Unpack(&execution.Spec)
 	require.NoError(s.T, err)
 	return items
 }

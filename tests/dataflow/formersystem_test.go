@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
@@ -283,7 +283,7 @@ type flow struct {
 
 func (f *formerSystem) metadata(at flow, hash string) object {
 	labels := object{
-		v1alpha1.DataObjectKeyLabel: at.key, v1alpha1.DataObjectSourceLabel: kit.InstallationScope(at.owner.GetName()),
+		v1alpha1.DataObjectKeyLabel: at.key, v1alpha1.DataObjectSourceLabel: storage.InstallationScope(at.owner.GetName()),
 		v1alpha1.DataObjectSourceTypeLabel: at.kind, v1alpha1.DataObjectJobIDLabel: formerJob,
 	}
 	if at.scope != "" {
@@ -296,14 +296,14 @@ func (f *formerSystem) metadata(at flow, hash string) object {
 // value makes a DataObject of the data flow.
 func (f *formerSystem) value(at flow, value any) {
 	f.t.Helper()
-	f.ours("DataObject", kit.DataName(at.scope, at.key), object{"metadata": f.metadata(at, f.hash(value)), "data": value})
+	f.ours("DataObject", storage.DataName(at.scope, at.key), object{"metadata": f.metadata(at, f.hash(value)), "data": value})
 }
 
 // copyOfTarget makes the copy of the Target of the cluster.
 func (f *formerSystem) copyOfTarget(at flow) {
 	f.t.Helper()
 	config := object{"kubeconfig": f.access}
-	f.ours("Target", kit.DataName(at.scope, at.key), object{
+	f.ours("Target", storage.DataName(at.scope, at.key), object{
 		"metadata": f.metadata(at, f.hash(config)), "spec": object{"type": clusterType, "config": config},
 	})
 }
@@ -312,7 +312,7 @@ func (f *formerSystem) hash(value any) string {
 	f.t.Helper()
 	raw, err := json.Marshal(value)
 	require.NoError(f.t, err)
-	return kit.DataHash(v1alpha1.NewAnyJSON(raw))
+	return storage.DataHash(v1alpha1.NewAnyJSON(raw))
 }
 
 // exportsOfItems makes the Secret with the exports of an item and the DataObject with those of the Execution, whose other items have none.
@@ -323,12 +323,12 @@ func (f *formerSystem) exportsOfItems(execution, item client.Object, name string
 	f.make("v1", "Secret", item.GetName()+"-export", object{
 		"metadata": object{"ownerReferences": ownedBy(item, true)}, "stringData": object{"config": string(raw)},
 	})
-	scope := kit.ExecutionScope(execution.GetName())
+	scope := storage.ExecutionScope(execution.GetName())
 	all := object{name: exported}
 	for _, other := range others {
 		all[other] = nil
 	}
-	f.ours("DataObject", kit.DataName(scope, ""), object{
+	f.ours("DataObject", storage.DataName(scope, ""), object{
 		"metadata": object{
 			"ownerReferences": ownedBy(execution, true), "annotations": object{v1alpha1.HashAnnotation: f.hash(all)},
 			"labels": object{

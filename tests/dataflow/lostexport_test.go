@@ -13,7 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 // exporting is the spec of an Installation that exports one value and one Target.
@@ -50,7 +51,7 @@ func TestADeletedExportOfASubinstallationIsExportedAgain(t *testing.T) {
 	s.succeeded("root")
 	data := &v1alpha1.DataObjectList{}
 	require.NoError(t, s.Client().List(s.Ctx, data, client.InNamespace(s.Namespace), client.MatchingLabels{
-		v1alpha1.DataObjectSourceLabel: kit.InstallationScope(s.Child("root", "sub").Name), v1alpha1.DataObjectSourceTypeLabel: v1alpha1.DataObjectSourceExport,
+		v1alpha1.DataObjectSourceLabel: storage.InstallationScope(s.Child("root", "sub").Name), v1alpha1.DataObjectSourceTypeLabel: v1alpha1.DataObjectSourceExport,
 	}))
 	require.Len(t, data.Items, 1)
 	lost := &data.Items[0]
@@ -70,7 +71,7 @@ func TestASuspendedExporterOnlySaysThatItsExportIsGone(t *testing.T) {
 	s.install("exporter", spec)
 	s.deleteExport("DataObject")
 	inst := s.AwaitState("exporter", func(inst *v1alpha1.Installation) bool {
-		return conditions.GetReason(inst, meta.ReadyCondition) == kit.ReasonExportLost
+		return conditions.GetReason(inst, meta.ReadyCondition) == protocol.ReasonExportLost
 	})
 	assert.Contains(t, readyMessage(inst), "DataObject value was deleted")
 	s.RequireStandstill()

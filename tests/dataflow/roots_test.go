@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 // producer exports a text as one DataObject and, changing with every content of the note, runs without a change of the export.
@@ -220,17 +220,17 @@ func TestE22EditedExportsAndCopiesAreRepairedByTheNextJob(t *testing.T) {
 	s.install("root", named("names", namer("one", "base", "-x")))
 	job := s.succeeded("root").Status.JobID
 	for name, edit := range map[string]string{
-		"names": `{"data":["edited"]}`, kit.DataName("Inst.root", "base"): `{"data":"edited"}`, kit.DataName("Inst.root", "one"): `{"data":"edited"}`,
+		"names": `{"data":["edited"]}`, storage.DataName("Inst.root", "base"): `{"data":"edited"}`, storage.DataName("Inst.root", "one"): `{"data":"edited"}`,
 	} {
 		merge(s.dataObject(name), edit)
 	}
-	copied := &v1alpha1.Target{ObjectMeta: s.Named(kit.DataName("Inst.root", "cluster"))}
+	copied := &v1alpha1.Target{ObjectMeta: s.Named(storage.DataName("Inst.root", "cluster"))}
 	merge(copied, `{"metadata":{"labels":{"region":"us"}}}`)
 	s.reconcile("root")
 	s.Ran("root", job, v1alpha1.PhaseSucceeded)
 	assert.JSONEq(t, `["base=cm","one=cm-x"]`, s.value("names"))
-	assert.JSONEq(t, `"cm"`, s.value(kit.DataName("Inst.root", "base")))
-	assert.JSONEq(t, `"cm-x"`, s.value(kit.DataName("Inst.root", "one")))
+	assert.JSONEq(t, `"cm"`, s.value(storage.DataName("Inst.root", "base")))
+	assert.JSONEq(t, `"cm-x"`, s.value(storage.DataName("Inst.root", "one")))
 	require.True(t, s.exists(copied))
 	assert.Equal(t, "eu", copied.Labels["region"])
 	assert.ElementsMatch(t, []string{"cm"}, keys(s.configs()))

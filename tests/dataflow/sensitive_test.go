@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // planted is a secret value that must appear in Secrets, and in what its users deploy, only.
@@ -78,7 +78,7 @@ func (s *scene) shows() (places []string) {
 		&v1alpha1.DataObjectList{}, &v1alpha1.InstallationList{}, &v1alpha1.ExecutionList{}, &v1alpha1.DeployItemList{}, &corev1.EventList{},
 	} {
 		require.NoError(s.T, s.Client().List(s.Ctx, kind, client.InNamespace(s.Namespace)))
-		for _, object := range kit.ItemsOf(kind) {
+		for _, object := range protocol.ItemsOf(kind) {
 			raw, err := json.Marshal(object)
 			require.NoError(s.T, err)
 			var parts map[string]any
@@ -126,7 +126,7 @@ func TestSensitiveExportsAreKeptInSecrets(t *testing.T) {
 		secrets := &corev1.SecretList{}
 		require.NoError(t, s.Client().List(s.Ctx, secrets, client.InNamespace(s.Namespace)))
 		for i := range secrets.Items {
-			if kit.ControllerOf(&secrets.Items[i], "DataObject") != nil {
+			if protocol.ControllerOf(&secrets.Items[i], "DataObject") != nil {
 				return false
 			}
 		}

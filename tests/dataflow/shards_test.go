@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 )
 
@@ -23,7 +23,7 @@ import (
 func (s *scene) shard() {
 	s.T.Helper()
 	landscape.Run(s.Ctx, s.T, s.Cluster, s.shardUser(), landscape.AllRights, "controller",
-		"--watch-label-selector="+kit.ShardLabel+"="+s.shardName(), "--log-level=info")
+		"--watch-label-selector="+protocol.ShardLabel+"="+s.shardName(), "--log-level=info")
 }
 
 func (s *scene) shardName() string { return s.Namespace[len(s.Namespace)-5:] }
@@ -34,7 +34,7 @@ func (s *scene) shardUser() string { return "controller-of-" + s.shardName() }
 func (s *scene) installInShard(name string, spec object) {
 	s.T.Helper()
 	s.Put("Installation", name, object{"metadata": object{
-		"annotations": object{v1alpha1.ReconcileIfChangedAnnotation: "true"}, "labels": object{kit.ShardLabel: s.shardName()},
+		"annotations": object{v1alpha1.ReconcileIfChangedAnnotation: "true"}, "labels": object{protocol.ShardLabel: s.shardName()},
 	}, "spec": s.here(spec)})
 }
 
@@ -119,7 +119,7 @@ func TestE09AnInstallationMovesBetweenShards(t *testing.T) {
 // label moves an Installation to a shard, or out of all with null.
 func (s *scene) label(name, shard string) {
 	s.T.Helper()
-	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, kit.ShardLabel, shard)
+	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, protocol.ShardLabel, shard)
 	require.NoError(s.T, s.Client().Patch(s.Ctx, s.Installation(name), client.RawPatch("application/merge-patch+json", []byte(patch))))
 }
 
@@ -130,7 +130,7 @@ func (s *scene) awaitShard(shard string) {
 		for _, all := range []client.ObjectList{&v1alpha1.InstallationList{}, &v1alpha1.ExecutionList{}, &v1alpha1.DeployItemList{}} {
 			require.NoError(s.T, s.Client().List(s.Ctx, all, client.InNamespace(s.Namespace)))
 			follows := meta.EachListItem(all, func(one runtime.Object) error {
-				if got := one.(client.Object).GetLabels()[kit.ShardLabel]; got != shard {
+				if got := one.(client.Object).GetLabels()[protocol.ShardLabel]; got != shard {
 					return fmt.Errorf("is in shard %q", got)
 				}
 				return nil

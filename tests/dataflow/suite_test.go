@@ -20,14 +20,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
 // The controller of all tests leaves those shards alone that tests have controllers of their own for.
 func TestMain(m *testing.M) {
-	os.Exit(landscape.Main(m, platform.Options{Registry: true}, "--watch-label-selector=!"+kit.ShardLabel, "--reconcile-if-changed-spread="+changesSpread.String()))
+	os.Exit(landscape.Main(m, platform.Options{Registry: true}, "--watch-label-selector=!"+protocol.ShardLabel, "--reconcile-if-changed-spread="+changesSpread.String()))
 }
 
 // changesSpread is over which what has waited starts when changes start jobs by default.

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 )
 
@@ -126,7 +126,7 @@ func (f *formerSystem) spec(spec object) object {
 
 // named is the reference to a Target in a deploy item of Gardener Landscaper.
 func (f *formerSystem) named(scope string) string {
-	return fmt.Sprintf("{name: %s, namespace: %s}", kit.DataName(scope, "cluster"), f.namespace)
+	return fmt.Sprintf("{name: %s, namespace: %s}", storage.DataName(scope, "cluster"), f.namespace)
 }
 
 // manifest makes an Execution with one manifest item that has deployed a ConfigMap.
@@ -154,16 +154,16 @@ func (f *formerSystem) shop(chart string) {
 		}},
 	}))
 	f.manifest(shop, f.here(shopItem(f.named(""), "base")), "shop-own-h2k9x", "shop", "base")
-	inShop := kit.InstallationScope("shop")
+	inShop := storage.InstallationScope("shop")
 	f.value(flow{owner: shop, scope: inShop, key: "base", kind: "import"}, "base")
 	f.copyOfTarget(flow{owner: shop, scope: inShop, key: "cluster", kind: "import"})
 	f.value(flow{owner: shop, key: "shop-url", kind: "export"}, "https://base.example.com")
 
 	db := f.sub(shop, "db", formerDatabase, f.spec(databaseSpec()), status(object{"executionRef": reference(formerDatabase)}))
-	inDatabase := kit.InstallationScope(formerDatabase)
+	inDatabase := storage.InstallationScope(formerDatabase)
 	rendered := f.here(databaseItem(f.named(inShop), "base"))
 	items := f.execution(db, rendered+storeItem("base"), ended(object{
-		"exportRef":       reference(kit.DataName(kit.ExecutionScope(formerDatabase), "")),
+		"exportRef":       reference(storage.DataName(storage.ExecutionScope(formerDatabase), "")),
 		"deployItemCache": object{"activeDIs": list{object{"specName": "config", "objectName": "db-7x2lp-config-v9cwt"}}},
 	}))
 	f.item(items, "db-7x2lp-config-v9cwt", rendered, itemEnded("manifest.deployer.landscaper.gardener.cloud", object{
@@ -183,13 +183,13 @@ func (f *formerSystem) shop(chart string) {
 		"providerStatus": object{"apiVersion": "helm.deployer.landscaper.gardener.cloud/v1alpha1", "kind": "ProviderStatus"},
 	}))
 	f.release("web", "base.example.com")
-	inWeb := kit.InstallationScope(formerWeb)
+	inWeb := storage.InstallationScope(formerWeb)
 	f.value(flow{owner: web, scope: inWeb, key: "address", kind: "import"}, "base.example.com")
 	f.copyOfTarget(flow{owner: web, scope: inWeb, key: "cluster", kind: "import"})
 
 	consumer := f.root("consumer", f.spec(consumerSpec()), status(object{"executionRef": reference("consumer")}))
 	f.manifest(consumer, f.here(consumerItem(f.named(""), "https://base.example.com")), "consumer-own-8fbwz", "consumer", "https://base.example.com")
-	inConsumer := kit.InstallationScope("consumer")
+	inConsumer := storage.InstallationScope("consumer")
 	f.value(flow{owner: consumer, scope: inConsumer, key: "url", kind: "import"}, "https://base.example.com")
 	f.copyOfTarget(flow{owner: consumer, scope: inConsumer, key: "cluster", kind: "import"})
 }

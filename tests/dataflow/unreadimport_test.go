@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
@@ -41,7 +41,7 @@ func (s *scene) limitedShard() (grant, revoke func()) {
 	for _, one := range []client.Object{role, binding, reader} {
 		require.NoError(s.T, s.Client().Create(s.Ctx, one))
 	}
-	landscape.Run(s.Ctx, s.T, s.Cluster, name, nil, "controller", "--watch-label-selector="+kit.ShardLabel+"="+s.shardName(), "--max-retry-delay=2s",
+	landscape.Run(s.Ctx, s.T, s.Cluster, name, nil, "controller", "--watch-label-selector="+protocol.ShardLabel+"="+s.shardName(), "--max-retry-delay=2s",
 		"--log-level=info")
 	right := func() *rbacv1.RoleBinding {
 		return &rbacv1.RoleBinding{
@@ -68,7 +68,7 @@ func TestAnImportThatMayNotBeReadIsTriedAgain(t *testing.T) {
 	require.NoError(t, s.Client().Create(s.Ctx, word))
 	s.Put("Installation", "root", object{
 		"metadata": object{
-			"labels": object{kit.ShardLabel: s.shardName()},
+			"labels": object{protocol.ShardLabel: s.shardName()},
 			"annotations": object{
 				v1alpha1.ReconcileIfChangedAnnotation: "true", v1alpha1.ReconcileIfImportsChangedAnnotation: "true",
 			},

@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -180,7 +180,7 @@ func expected(inst *v1alpha1.Installation) status.Status {
 		return status.InProgressStatus
 	case inst.Status.Phase.IsFailed() && slices.Contains(healing, conditions.GetReason(inst, meta.ReconcilingCondition)):
 		return status.InProgressStatus
-	case slices.Contains([]string{kit.ReasonContinuousFailed, kit.ReasonExportLost}, conditions.GetReason(inst, meta.ReadyCondition)):
+	case slices.Contains([]string{protocol.ReasonContinuousFailed, protocol.ReasonExportLost}, conditions.GetReason(inst, meta.ReadyCondition)):
 		return status.InProgressStatus
 	case inst.Status.Phase.IsFailed(), conditions.GetReason(inst, meta.ReadyCondition) == childLost:
 		return status.FailedStatus

@@ -23,7 +23,7 @@ type Reason struct {
 	Name string
 	// Rooms are the folders whose code uses it, sorted.
 	Rooms []string
-	// Ends says who can end a failure with this reason: Stall, Wait or Again, as the functions of deployers/kit that make it; sorted, and
+	// Ends says who can end a failure with this reason: Stall, Wait or Again, as the functions of deployers/protocol that make it; sorted, and
 	// empty where the code does not make the failure by one of these.
 	Ends []string
 }

@@ -69,32 +69,32 @@ func TestGeneratedTroubleshooting(t *testing.T) {
 
 func TestReasonsAreFoundWhereverTheyAreGiven(t *testing.T) {
 	const head = `package x
-import ("github.com/flux-landscaper/flux-landscaper/deployers/kit"; "github.com/fluxcd/pkg/runtime/conditions")
+import ("github.com/flux-landscaper/flux-landscaper/deployers/protocol"; "github.com/fluxcd/pkg/runtime/conditions")
 `
 	for name, c := range map[string]struct {
 		code string
 		want []Reason
 	}{
-		"stalled":        {`func f() error { return kit.Stall("Do", "Alone", "why") }`, []Reason{{Name: "Alone", Ends: []string{"Stall"}}}},
-		"several ends":   {`func f() (a, b error) { return kit.Wait("Do", "Both", ""), kit.Again("Do", "Both", "") }`, []Reason{{Name: "Both", Ends: []string{"Again", "Wait"}}}},
+		"stalled":        {`func f() error { return protocol.Stall("Do", "Alone", "why") }`, []Reason{{Name: "Alone", Ends: []string{"Stall"}}}},
+		"several ends":   {`func f() (a, b error) { return protocol.Wait("Do", "Both", ""), protocol.Again("Do", "Both", "") }`, []Reason{{Name: "Both", Ends: []string{"Again", "Wait"}}}},
 		"constant":       {`const reasonKept = "Kept"`, []Reason{{Name: "Kept"}}},
 		"typed":          {"type Reason string\nconst Lost Reason = \"Gone\"", []Reason{{Name: "Gone"}}},
-		"field":          {`var f = kit.Failure{Kind: kit.Waiting, Reason: "Given"}`, []Reason{{Name: "Given", Ends: []string{"Wait"}}}},
+		"field":          {`var f = protocol.Failure{Kind: protocol.Waiting, Reason: "Given"}`, []Reason{{Name: "Given", Ends: []string{"Wait"}}}},
 		"by place":       {"type no struct { reason, text string }\nvar f = &no{\"Placed\", \"some text\"}", []Reason{{Name: "Placed"}}},
 		"variable":       {`func f() { reason := "Local"; _ = reason }`, []Reason{{Name: "Local"}}},
 		"result":         {`func f() (reason, cure string) { return "Named", "do it" }`, []Reason{{Name: "Named"}}},
 		"condition":      {`func f() { conditions.MarkFalse(o, "Ready", "Marked", "why") }`, []Reason{{Name: "Marked"}}},
 		"event":          {`func f() { r.Recorder.Event(o, "Normal", "Told", "why") }`, []Reason{{Name: "Told"}}},
 		"own function":   {"func tell(o any, reason string) {}\nfunc f() { tell(nil, \"Passed\") }", []Reason{{Name: "Passed"}}},
-		"converted":      {`func f() error { return kit.Stall("Do", kit.Reason("Bound"), "") }`, []Reason{{Name: "Bound", Ends: []string{"Stall"}}}},
+		"converted":      {`func f() error { return protocol.Stall("Do", protocol.Reason("Bound"), "") }`, []Reason{{Name: "Bound", Ends: []string{"Stall"}}}},
 		"a sentence":     {`func f() { reason := "the spec changed"; _ = reason }`, nil},
 		"something else": {`func f() { name := "Other"; g("Other"); _ = name }`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var all []*File
 			for path, code := range map[string]string{
-				"deployers/kit/failure.go": "package kit\nfunc Stall(operation, reason, f string) error\nfunc Wait(operation, reason, f string) error\nfunc Again(operation, reason, f string) error\n",
-				"controllers/x/x.go":       head + c.code,
+				"deployers/protocol/failure.go": "package protocol\nfunc Stall(operation, reason, f string) error\nfunc Wait(operation, reason, f string) error\nfunc Again(operation, reason, f string) error\n",
+				"controllers/x/x.go":            head + c.code,
 			} {
 				syntax, err := parser.ParseFile(token.NewFileSet(), path, code, parser.SkipObjectResolution)
 				require.NoError(t, err)
@@ -113,8 +113,8 @@ import ("github.com/flux-landscaper/flux-landscaper/deployers/kit"; "github.com/
 func TestAConstantThatStandsForAnotherIsAReason(t *testing.T) {
 	var all []*File
 	for path, code := range map[string]string{
-		"deployers/kit/status.go": "package kit\nconst ReasonKept = \"Kept\"\n",
-		"controllers/x/x.go":      "package x\nimport \"github.com/flux-landscaper/flux-landscaper/deployers/kit\"\nconst reasonKept = kit.ReasonKept\n",
+		"deployers/protocol/status.go": "package protocol\nconst ReasonKept = \"Kept\"\n",
+		"controllers/x/x.go":           "package x\nimport \"github.com/flux-landscaper/flux-landscaper/deployers/protocol\"\nconst reasonKept = protocol.ReasonKept\n",
 	} {
 		syntax, err := parser.ParseFile(token.NewFileSet(), path, code, parser.SkipObjectResolution)
 		require.NoError(t, err)
@@ -122,7 +122,7 @@ func TestAConstantThatStandsForAnotherIsAReason(t *testing.T) {
 	}
 	found, err := Reasons(loaded(t), all)
 	require.NoError(t, err)
-	assert.Equal(t, []Reason{{Name: "Kept", Rooms: []string{"controllers/x", "deployers/kit"}}}, found)
+	assert.Equal(t, []Reason{{Name: "Kept", Rooms: []string{"controllers/x", "deployers/protocol"}}}, found)
 }
 
 // TestPagesNameReasonsThatExist keeps the prose of the pages about reasons at what the code says.

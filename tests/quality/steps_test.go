@@ -41,7 +41,7 @@ func steps(file *File) []string {
 	return names
 }
 
-// isStepList reports whether a type is []kit.Step[...].
+// isStepList reports whether a type is []protocol.Step[...].
 func isStepList(expression ast.Expr) bool {
 	list, ok := expression.(*ast.ArrayType)
 	if !ok {

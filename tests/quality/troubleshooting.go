@@ -75,7 +75,7 @@ var seenOn = []struct{ room, kinds string }{
 	{"controllers/registration", "DeployerRegistration"},
 	{"controllers/pair", "Environment, DeployerRegistration"},
 	{"deployers/target", "DeployItem, Target"},
-	{"deployers/kit", "every kind"},
+	{"deployers/protocol", "every kind"},
 	{"deployers", "DeployItem"},
 	{"agent", "events of the agent"},
 }

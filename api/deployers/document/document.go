@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/flux-landscaper/flux-landscaper/api/beginning"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
 // Read decodes a JSON document of the given apiVersion and kind. A missing apiVersion or kind counts as the right one, keys are
@@ -59,12 +59,12 @@ func Decode(raw []byte, into any) error {
 	}
 	field := "the document"
 	if misfit := First(reflect.TypeOf(into).Elem(), tree); misfit != nil {
-		field, err = cmp.Or(beginning.Of(misfit.Path, longestCause), field), takes(misfit.Type, misfit.Value)
+		field, err = cmp.Or(foreign.Beginning(misfit.Path, longestCause), field), takes(misfit.Type, misfit.Value)
 	}
 	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("%s: is a JSON %s, which the field cannot hold; correct the type of the value", field, mismatch.Value)
 	}
-	return fmt.Errorf("%s: %s", field, beginning.Of(err.Error(), longestCause))
+	return fmt.Errorf("%s: %s", field, foreign.Beginning(err.Error(), longestCause))
 }
 
 const (
@@ -74,7 +74,7 @@ const (
 )
 
 // Brief returns the beginning of a value for messages.
-func Brief[T ~string](value T) string { return beginning.Of(value, longestValue) }
+func Brief[T ~string](value T) string { return foreign.Beginning(value, longestValue) }
 
 // Misfit is a value of a document that the Go type of its place does not take.
 type Misfit struct {

@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flux-landscaper/flux-landscaper/api/bounded"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 )
 
 func TestFewProblemsOfAConfigurationAreNamed(t *testing.T) {
-	const many = 10 * bounded.Most
+	const many = 10 * fault.MostProblems
 	keys := map[string]string{}
 	for i := range many {
 		keys[fmt.Sprintf("-%d", i)] = ""
@@ -32,7 +32,7 @@ func TestFewProblemsOfAConfigurationAreNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			err := helm.Validate(&config)
 			require.ErrorContains(t, err, "there are more problems than these")
-			assert.Equal(t, bounded.Most, strings.Count(err.Error(), "\n"))
+			assert.Equal(t, fault.MostProblems, strings.Count(err.Error(), "\n"))
 		})
 	}
 }

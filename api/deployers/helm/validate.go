@@ -18,10 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/flux-landscaper/flux-landscaper/api/bounded"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	landscaper "github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
@@ -62,7 +62,7 @@ func Validate(config *v1alpha1.ProviderConfiguration) error {
 	errs = append(errs, managedresource.ValidateDriftDetection("driftDetection", config.DriftDetection)...)
 	errs = append(errs, managedresource.ValidateDeletionGroups("deletionGroups", config.DeletionGroups)...)
 	errs = append(errs, managedresource.ValidateDeletionGroups("deletionGroupsDuringUpdate", config.DeletionGroupsDuringUpdate)...)
-	return bounded.Join(errs)
+	return fault.Join(errs)
 }
 
 // validateNames checks what Helm refuses only after the chart is fetched and rendered. Without a release the name only stands in templates.
@@ -126,7 +126,7 @@ func validateCommonMetadata(metadata *v1alpha1.CommonMetadata) []error {
 
 // perEntry checks one entry of a map after the other, by their keys, so that it need not look at all.
 func perEntry(entries map[string]string, at *field.Path, check func(map[string]string, *field.Path) field.ErrorList) field.ErrorList {
-	return bounded.InMap(entries, func(key, value string) []*field.Error { return check(map[string]string{key: value}, at) })
+	return fault.ProblemsInMap(entries, func(key, value string) []*field.Error { return check(map[string]string{key: value}, at) })
 }
 
 func validateStrategy(strategy managedresource.UpdateStrategy) error {

@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/flux-landscaper/flux-landscaper/api/bounded"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	landscaper "github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
@@ -54,7 +54,7 @@ func validateTest(config *v1alpha1.ProviderConfiguration) []error {
 		errs = append(errs, fmt.Errorf("test.filters: has %d entries, more than %d; name only the tests to run, or only those to leave out",
 			len(test.Filters), v1alpha1.MaxTestFilters))
 	}
-	return append(errs, bounded.In(len(test.Filters), func(i int) []error {
+	return append(errs, fault.ProblemsIn(len(test.Filters), func(i int) []error {
 		return []error{require(fmt.Sprintf("test.filters[%d].name", i), test.Filters[i].Name)}
 	})...)
 }

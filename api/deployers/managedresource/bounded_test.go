@@ -8,14 +8,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/flux-landscaper/flux-landscaper/api/bounded"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
 // TestFewProblemsOfAListAreLookedFor has many empty entries in each list whose length the author of a configuration decides.
 func TestFewProblemsOfAListAreLookedFor(t *testing.T) {
-	const many = 10 * bounded.Most
+	const many = 10 * fault.MostProblems
 	checks := func(checks ...managedresource.CustomReadinessCheckConfiguration) []error {
 		return managedresource.ValidateReadiness("r", &managedresource.ReadinessCheckConfiguration{CustomReadinessChecks: checks})
 	}
@@ -39,17 +39,17 @@ func TestFewProblemsOfAListAreLookedFor(t *testing.T) {
 			}})
 		},
 		"rules of drift": func() []error {
-			rules := make([]managedresource.IgnoreRule, bounded.Most)
+			rules := make([]managedresource.IgnoreRule, fault.MostProblems)
 			for i := range rules {
-				rules[i].Paths = make([]string, bounded.Most)
+				rules[i].Paths = make([]string, fault.MostProblems)
 			}
 			return managedresource.ValidateDriftDetection("d", &managedresource.DriftDetection{Ignore: rules})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := problems()
-			assert.Greater(t, len(found), bounded.Most)
-			assert.Less(t, len(found), 3*bounded.Most)
+			assert.Greater(t, len(found), fault.MostProblems)
+			assert.Less(t, len(found), 3*fault.MostProblems)
 		})
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flux-landscaper/flux-landscaper/api/bounded"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
@@ -43,7 +43,7 @@ func ValidateDriftDetection(path string, detection *DriftDetection) []error {
 	if len(detection.Ignore) > maxIgnored {
 		return append(errs, fmt.Errorf("%s.ignore: has %d entries, more than %d; put paths of the same objects into one entry", path, len(detection.Ignore), maxIgnored))
 	}
-	return append(errs, bounded.In(len(detection.Ignore), func(i int) []error {
+	return append(errs, fault.ProblemsIn(len(detection.Ignore), func(i int) []error {
 		return validateIgnoreRule(fmt.Sprintf("%s.ignore[%d]", path, i), &detection.Ignore[i])
 	})...)
 }

@@ -8,9 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/flux-landscaper/flux-landscaper/api/bounded"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
-	"github.com/flux-landscaper/flux-landscaper/api/schedule"
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 )
 
 // RequirementOperators are the operators of RequirementSpec.
@@ -62,7 +61,7 @@ func validateHealthChecks(path string, checks []HealthCheck) []error {
 	for i, check := range checks {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		errs = append(errs, requireKind(at, check.APIVersion, check.Kind)...)
-		errs = append(errs, require(at+".current", check.Current)...)
+		errs = append(errs, required(at+".current", check.Current)...)
 		errs = append(errs, limit(at+".current", check.Current), limit(at+".inProgress", check.InProgress), limit(at+".failed", check.Failed))
 	}
 	return errs
@@ -81,7 +80,7 @@ func ValidateReadiness(path string, checks *ReadinessCheckConfiguration) []error
 		return nil
 	}
 	errs := validateHealthChecks(path+".healthChecks", checks.HealthChecks)
-	return append(errs, bounded.In(len(checks.CustomReadinessChecks), func(i int) []error {
+	return append(errs, fault.ProblemsIn(len(checks.CustomReadinessChecks), func(i int) []error {
 		return validateCheck(fmt.Sprintf("%s.custom[%d]", path, i), &checks.CustomReadinessChecks[i])
 	})...)
 }
@@ -100,20 +99,20 @@ func validateCheck(path string, check *CustomReadinessCheckConfiguration) []erro
 			errs = append(errs, fmt.Errorf("%s.labelSelector.matchLabels: is empty, name at least one label", path))
 		}
 	}
-	errs = append(errs, bounded.In(len(check.Resources), func(i int) []error {
+	errs = append(errs, fault.ProblemsIn(len(check.Resources), func(i int) []error {
 		resource, at := &check.Resources[i], fmt.Sprintf("%s.resourceSelector[%d]", path, i)
-		return append(requireKind(at, resource.APIVersion, resource.Kind), require(at+".name", resource.Name)...)
+		return append(requireKind(at, resource.APIVersion, resource.Kind), required(at+".name", resource.Name)...)
 	})...)
 	if len(check.Requirements) == 0 {
 		errs = append(errs, fmt.Errorf("%s.requirements: is empty, state at least one requirement", path))
 	}
-	return append(errs, bounded.In(len(check.Requirements), func(i int) []error {
+	return append(errs, fault.ProblemsIn(len(check.Requirements), func(i int) []error {
 		return validateRequirement(fmt.Sprintf("%s.requirements[%d]", path, i), check.Requirements[i])
 	})...)
 }
 
 func validateRequirement(path string, requirement RequirementSpec) []error {
-	errs := require(path+".jsonPath", requirement.JsonPath)
+	errs := required(path+".jsonPath", requirement.JsonPath)
 	if !slices.Contains(RequirementOperators, requirement.Operator) {
 		return append(errs, fmt.Errorf("%s.operator: %q is unknown, use one of %s",
 			path, document.Brief(requirement.Operator), strings.Join(RequirementOperators, ", ")))
@@ -145,9 +144,9 @@ func ValidateExports(path string, exports *Exports) []error {
 		return nil
 	}
 	seen := map[string]bool{}
-	return bounded.In(len(exports.Exports), func(i int) []error {
+	return fault.ProblemsIn(len(exports.Exports), func(i int) []error {
 		export, at := &exports.Exports[i], fmt.Sprintf("%s.exports[%d]", path, i)
-		errs := append(require(at+".key", export.Key), require(at+".jsonPath", export.JSONPath)...)
+		errs := append(required(at+".key", export.Key), required(at+".jsonPath", export.JSONPath)...)
 		if seen[export.Key] {
 			errs = append(errs, fmt.Errorf("%s.key: %q is used twice, give every export a key of its own", at, document.Brief(export.Key)))
 		}
@@ -160,18 +159,18 @@ func validateExportSource(path string, export *Export) []error {
 	var errs []error
 	if from := export.FromResource; from != nil {
 		errs = append(errs, requireKind(path+".fromResource", from.APIVersion, from.Kind)...)
-		errs = append(errs, require(path+".fromResource.name", from.Name)...)
+		errs = append(errs, required(path+".fromResource.name", from.Name)...)
 	}
 	if ref := export.FromObjectReference; ref != nil {
 		errs = append(errs, requireKind(path+".fromObjectRef", ref.APIVersion, ref.Kind)...)
-		errs = append(errs, require(path+".fromObjectRef.jsonPath", ref.JSONPath)...)
+		errs = append(errs, required(path+".fromObjectRef.jsonPath", ref.JSONPath)...)
 	}
 	return errs
 }
 
 // ValidateDeletionGroups checks deletion groups; the errors name the fields below path.
 func ValidateDeletionGroups(path string, groups []DeletionGroupDefinition) []error {
-	return bounded.In(len(groups), func(i int) []error { return validateGroup(fmt.Sprintf("%s[%d]", path, i), groups[i]) })
+	return fault.ProblemsIn(len(groups), func(i int) []error { return validateGroup(fmt.Sprintf("%s[%d]", path, i), groups[i]) })
 }
 
 func validateGroup(path string, group DeletionGroupDefinition) []error {
@@ -199,7 +198,7 @@ func validateCustom(path string, group *CustomResourceGroup) []error {
 	if len(group.Resources) == 0 {
 		errs = append(errs, fmt.Errorf("%s.resources: is empty, name at least one kind", path))
 	}
-	errs = append(errs, bounded.In(len(group.Resources), func(i int) []error {
+	errs = append(errs, fault.ProblemsIn(len(group.Resources), func(i int) []error {
 		return requireKind(fmt.Sprintf("%s.resources[%d]", path, i), group.Resources[i].APIVersion, group.Resources[i].Kind)
 	})...)
 	if group.TargetName != nil && !group.DeleteAllResources {
@@ -220,7 +219,7 @@ func ValidateContinuousReconcile(path string, spec *ContinuousReconcileSpec) []e
 		return []error{fmt.Errorf("%s.every: must be greater than zero", path)}
 	}
 	if spec.Cron != "" {
-		if _, err := schedule.Parse(spec.Cron); err != nil {
+		if _, err := ParseSchedule(spec.Cron); err != nil {
 			return []error{fmt.Errorf("%s.cron: %w", path, err)}
 		}
 	}
@@ -228,10 +227,10 @@ func ValidateContinuousReconcile(path string, spec *ContinuousReconcileSpec) []e
 }
 
 func requireKind(path, apiVersion, kind string) []error {
-	return append(require(path+".apiVersion", apiVersion), require(path+".kind", kind)...)
+	return append(required(path+".apiVersion", apiVersion), required(path+".kind", kind)...)
 }
 
-func require(path, value string) []error {
+func required(path, value string) []error {
 	if value != "" {
 		return nil
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flux-landscaper/flux-landscaper/api/bounded"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 )
 
 func TestFewProblemsOfAConfigurationAreNamed(t *testing.T) {
-	err := manifest.Validate(&v1alpha2.ProviderConfiguration{Manifests: make([]managedresource.Manifest, 10*bounded.Most)})
+	err := manifest.Validate(&v1alpha2.ProviderConfiguration{Manifests: make([]managedresource.Manifest, 10*fault.MostProblems)})
 	require.ErrorContains(t, err, "there are more problems than these")
-	assert.Equal(t, bounded.Most, strings.Count(err.Error(), "\n"))
+	assert.Equal(t, fault.MostProblems, strings.Count(err.Error(), "\n"))
 }

@@ -12,11 +12,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flux-landscaper/flux-landscaper/api/bounded"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 )
 
 // DecodeConfiguration reads spec.config of a DeployItem. A missing apiVersion means v1alpha2, keys are
@@ -114,7 +114,7 @@ func Validate(config *v1alpha2.ProviderConfiguration) error {
 		errs = append(errs, errors.New("manifests: is missing; write the objects to deploy there, or [] to uninstall all that were deployed"))
 	}
 	errs = append(errs, managedresource.ValidateApply(config.UpdateStrategy, config.OnConflict, config.OnImmutable)...)
-	errs = append(errs, bounded.In(len(config.Manifests), func(i int) []error {
+	errs = append(errs, fault.ProblemsIn(len(config.Manifests), func(i int) []error {
 		manifest, at := &config.Manifests[i], fmt.Sprintf("manifests[%d]", i)
 		problem := managedresource.ValidatePolicy(at, manifest.Policy)
 		if isEmpty(manifest.Manifest) {
@@ -128,7 +128,7 @@ func Validate(config *v1alpha2.ProviderConfiguration) error {
 	errs = append(errs, managedresource.ValidateDriftDetection("driftDetection", config.DriftDetection)...)
 	errs = append(errs, managedresource.ValidateDeletionGroups("deletionGroups", config.DeletionGroups)...)
 	errs = append(errs, managedresource.ValidateDeletionGroups("deletionGroupsDuringUpdate", config.DeletionGroupsDuringUpdate)...)
-	return bounded.Join(errs)
+	return fault.Join(errs)
 }
 
 func versionOf(raw []byte, kind string) (string, error) {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
@@ -44,10 +44,10 @@ func TestOnlyInstallationsThatFollowNothingAreToldToAsk(t *testing.T) {
 }
 
 func TestUnauthorizedContentFailsTheRenderingAsSuch(t *testing.T) {
-	var failure *kit.Failure
+	var failure *protocol.Failure
 	require.ErrorAs(t, viewFailure(t.Context(), jobs.RenderOperation, errors.New("template: x"), fmt.Errorf("x: %w", oci.ErrUnauthorized)), &failure)
 	assert.Equal(t, reasonUnauthorized, failure.Reason)
-	assert.Equal(t, kit.Stalled, failure.Kind)
+	assert.Equal(t, protocol.Stalled, failure.Kind)
 	assert.Contains(t, failure.Codes, v1alpha1.ErrorUnauthorized)
 	assert.Contains(t, accessReasons[failure.Reason], failure.Operation)
 }
@@ -55,7 +55,7 @@ func TestUnauthorizedContentFailsTheRenderingAsSuch(t *testing.T) {
 func TestReasonOf(t *testing.T) {
 	for want, err := range map[string]error{
 		"": nil, reasonUnauthorized: fmt.Errorf("x: %w", oci.ErrUnauthorized), "ComponentNotFound": component.ErrNotFound,
-		reasonInvalidContext: kit.Stall(jobs.ContextOperation, reasonInvalidContext, "x"),
+		reasonInvalidContext: protocol.Stall(jobs.ContextOperation, reasonInvalidContext, "x"),
 	} {
 		assert.Equal(t, want, reasonOf(err))
 	}

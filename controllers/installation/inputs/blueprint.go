@@ -20,7 +20,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/confined/rendering"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/view"
@@ -81,10 +81,10 @@ func (r *Reader) loadBlueprint(ctx context.Context, in *Reading) error {
 			return err
 		}
 	default:
-		return kit.Stall(jobs.Operation, "BlueprintMissing", "%w", errNoBlueprint)
+		return protocol.Stall(jobs.Operation, "BlueprintMissing", "%w", errNoBlueprint)
 	}
 	if in.Blueprint.problem != nil {
-		return kit.Stall(jobs.Operation, "InvalidBlueprint", "spec.blueprint: %w", in.Blueprint.problem)
+		return protocol.Stall(jobs.Operation, "InvalidBlueprint", "spec.blueprint: %w", in.Blueprint.problem)
 	}
 	return nil
 }
@@ -93,23 +93,23 @@ func (r *Reader) loadBlueprint(ctx context.Context, in *Reading) error {
 func (r *Reader) loadResource(ctx context.Context, in *Reading, name string) error {
 	const field = "spec.blueprint.ref.resourceName"
 	if in.Component == nil {
-		return kit.Stall(jobs.Operation, "ComponentMissing", "%s: no component descriptor defined to resolve the blueprint ref; set spec.componentDescriptor", field)
+		return protocol.Stall(jobs.Operation, "ComponentMissing", "%s: no component descriptor defined to resolve the blueprint ref; set spec.componentDescriptor", field)
 	}
 	root := in.Component.root.Descriptor
 	resource, err := root.FindResource(map[string]string{"name": name})
 	if err != nil {
-		return kit.Stall(jobs.Operation, "BlueprintNotFound", "%s: %w; correct the name", field, err)
+		return protocol.Stall(jobs.Operation, "BlueprintNotFound", "%s: %w; correct the name", field, err)
 	}
 	files, err := in.Component.session.BlueprintFiles(ctx, root, resource)
 	if err != nil {
 		return r.componentFailure(in, fmt.Errorf("%s: %w", field, err))
 	}
 	if files, err = model.Folder(files, in.inst.Spec.Blueprint.Path); err != nil {
-		return kit.Stall(jobs.Operation, "BlueprintNotFound", "spec.blueprint.path: %w", err)
+		return protocol.Stall(jobs.Operation, "BlueprintNotFound", "spec.blueprint.path: %w", err)
 	}
 	fresh, err := blueprintOf(in.inst.Namespace, files)
 	if err != nil {
-		return kit.Stall(jobs.Operation, "BlueprintTooLarge", "%s: %w", field, err)
+		return protocol.Stall(jobs.Operation, "BlueprintTooLarge", "%s: %w", field, err)
 	}
 	key := blueprintKey{"component", fresh.digest, ""}
 	in.Blueprint, err = r.blueprints.artifact(in.inst.Namespace, key, func() (*Blueprint, error) { return fresh, nil })
@@ -174,7 +174,7 @@ func showComponent(env *render.Environment, found *Component) (*view.View, error
 		Root: found.root, Closed: found.closed, Session: found.session, Standard: found.standard, Pinned: found.verified != "",
 	})
 	if err != nil {
-		return nil, kit.Stall(jobs.RenderOperation, "InvalidBlueprint", "%w", err)
+		return nil, protocol.Stall(jobs.RenderOperation, "InvalidBlueprint", "%w", err)
 	}
 	return shown, nil
 }
@@ -191,11 +191,11 @@ func viewFailure(ctx context.Context, operation string, err, problem error) erro
 	switch {
 	case errors.Is(problem, oci.ErrUnauthorized):
 		reason, codes := repositoryReason(problem)
-		return &kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: reason, Codes: codes, Err: err}
+		return &protocol.Failure{Kind: protocol.Stalled, Operation: operation, Reason: reason, Codes: codes, Err: err}
 	case problem == nil || fault.KindOf(problem) == fault.Stalled:
 		return RenderFailure(operation, err)
 	}
-	return kit.Again(operation, "ContentNotRead", "%w", err)
+	return protocol.Again(operation, "ContentNotRead", "%w", err)
 }
 
 // RenderingFailed is viewFailure for what templates saw, which is nil without component.
@@ -252,7 +252,7 @@ func notRendered(ctx context.Context, operation string, err error) error {
 	case ctx.Err() != nil:
 		return err
 	case errors.As(err, &ended) && ended.Reason == confined.Died, errors.Is(err, confined.ErrNotStarted):
-		return kit.Again(operation, "RenderProcessEnded", "%w", err)
+		return protocol.Again(operation, "RenderProcessEnded", "%w", err)
 	}
 	return nil
 }
@@ -267,5 +267,5 @@ func RenderFailure(operation string, err error) error {
 	if _, ok := errors.AsType[*render.CycleError](err); ok {
 		reason, codes = "CyclicDependencies", []v1alpha1.ErrorCode{v1alpha1.ErrorCyclicDependencies}
 	}
-	return &kit.Failure{Kind: kit.Stalled, Operation: operation, Reason: reason, Codes: codes, Err: err}
+	return &protocol.Failure{Kind: protocol.Stalled, Operation: operation, Reason: reason, Codes: codes, Err: err}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
@@ -70,7 +70,7 @@ func (r *Reader) accessChanged(ctx context.Context, inst *v1alpha1.Installation)
 
 // reasonOf says in one word why a component was not found; "" if it was.
 func reasonOf(err error) string {
-	var failure *kit.Failure
+	var failure *protocol.Failure
 	switch {
 	case err == nil:
 		return ""
@@ -204,8 +204,8 @@ func judgeSource(used []v1alpha1.SourceStatus, current *resolvedSource, err erro
 	if slices.ContainsFunc(used, func(used v1alpha1.SourceStatus) bool { return sameSource(used, current.status) }) {
 		return "", nil
 	}
-	failure := kit.AsFailure(jobs.Operation, sourceFailure("", err))
-	if err != nil && failure.Kind != kit.Stalled {
+	failure := protocol.AsFailure(jobs.Operation, sourceFailure("", err))
+	if err != nil && failure.Kind != protocol.Stalled {
 		return "", UnreadSource{err}
 	}
 	return fmt.Sprintf("%s %s/%s has revision %s", current.status.Kind, current.status.Namespace, current.status.Name, current.status.Revision), nil
@@ -215,7 +215,7 @@ func judgeSource(used []v1alpha1.SourceStatus, current *resolvedSource, err erro
 // later send no events.
 func sourceToCome(err error) error {
 	var problem *flux.Error
-	if kit.IsTransient(err) || errors.As(err, &problem) && problem.Reason == flux.NotInstalled {
+	if protocol.IsTransient(err) || errors.As(err, &problem) && problem.Reason == flux.NotInstalled {
 		return UnreadSource{err}
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
@@ -38,7 +38,7 @@ func TestE08ANewRevisionIsNotForgotten(t *testing.T) {
 		"a new revision with other content":      {current: now("main@2", "def"), starts: true},
 		"a new revision that cannot be fetched":  {current: now("main@2", ""), err: io.ErrUnexpectedEOF, again: true},
 		"a new revision that is refused":         {current: now("main@2", ""), err: gone, starts: true},
-		"a new revision without the path":        {current: now("main@2", ""), err: kit.Stall("o", "BlueprintNotFound", "x"), starts: true},
+		"a new revision without the path":        {current: now("main@2", ""), err: protocol.Stall("o", "BlueprintNotFound", "x"), starts: true},
 		"a source that is not ready":             {err: &flux.Error{Reason: flux.NotReady, Waiting: true}},
 		"a source that is not there":             {err: &flux.Error{Reason: flux.NotFound, Waiting: true}},
 		"a kind that the cluster does not serve": {err: &flux.Error{Reason: flux.NotInstalled}, again: true},

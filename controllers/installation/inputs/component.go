@@ -19,7 +19,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
@@ -88,7 +88,7 @@ func (r *Reader) findComponent(ctx context.Context, inst *v1alpha1.Installation,
 	r.tried.note(inst, c, secrets)
 	rights, err := secrets.rights()
 	if err != nil {
-		return nil, kit.Stall(jobs.ContextOperation, reasonInvalidContext, "%s: %w", c, err)
+		return nil, protocol.Stall(jobs.ContextOperation, reasonInvalidContext, "%s: %w", c, err)
 	}
 	for _, warning := range rights.Warnings() {
 		ctrl.LoggerFrom(ctx).Info("a login is left out", "context", client.ObjectKeyFromObject(c.Object), "reason", warning)
@@ -132,7 +132,7 @@ func defaultRepository(c *usedContext) (component.Typed, error) {
 	}
 	found, err := component.ParseTyped(c.Object.RepositoryContext.RawMessage)
 	if err != nil {
-		return found, kit.Stall(jobs.ContextOperation, reasonInvalidContext, "%s: %w", c.Field("repositoryContext"), err)
+		return found, protocol.Stall(jobs.ContextOperation, reasonInvalidContext, "%s: %w", c.Field("repositoryContext"), err)
 	}
 	return found, nil
 }
@@ -140,22 +140,22 @@ func defaultRepository(c *usedContext) (component.Typed, error) {
 // componentFailure says who can end a problem with a component. A lost connection is the one to the API server, unless an edge has said which content
 // it could not get.
 func (r *Reader) componentFailure(in *Reading, err error) error {
-	var failure *kit.Failure
+	var failure *protocol.Failure
 	var missing incomplete
 	var source *flux.Error
 	switch {
 	case errors.Is(err, cloud.ErrIdentity):
 		return in.identityFailure(err)
-	case errors.As(err, &failure), kit.IsTransient(err) && !errors.As(err, new(*fault.Error)):
+	case errors.As(err, &failure), protocol.IsTransient(err) && !errors.As(err, new(*fault.Error)):
 		return err
 	case errors.As(err, &missing):
 		return r.contextFailure(in, err)
 	case errors.As(err, &source) && source.Waiting:
-		return kit.Wait(jobs.ComponentOperation, string(source.Reason), "%w", err)
+		return protocol.Wait(jobs.ComponentOperation, string(source.Reason), "%w", err)
 	case errors.As(err, &source):
-		return kit.Stall(jobs.ComponentOperation, string(source.Reason), "%w", err)
+		return protocol.Stall(jobs.ComponentOperation, string(source.Reason), "%w", err)
 	case errors.Is(err, fetch.ErrGone):
-		return kit.Again(jobs.ComponentOperation, "ArtifactGone", "%w", err)
+		return protocol.Again(jobs.ComponentOperation, "ArtifactGone", "%w", err)
 	}
 	reason, codes := repositoryReason(err)
 	if reason == reasonUnauthorized {
@@ -163,20 +163,20 @@ func (r *Reader) componentFailure(in *Reading, err error) error {
 	}
 	switch fault.KindOf(err) {
 	case fault.Waiting:
-		return kit.Wait(jobs.ComponentOperation, reason, "%w", err)
+		return protocol.Wait(jobs.ComponentOperation, reason, "%w", err)
 	case fault.Stalled:
-		return &kit.Failure{Kind: kit.Stalled, Operation: jobs.ComponentOperation, Reason: reason, Codes: codes, Err: err}
+		return &protocol.Failure{Kind: protocol.Stalled, Operation: jobs.ComponentOperation, Reason: reason, Codes: codes, Err: err}
 	}
-	return kit.Again(jobs.ComponentOperation, reason, "%w", err)
+	return protocol.Again(jobs.ComponentOperation, reason, "%w", err)
 }
 
 // identityFailure is for an identity that cannot log in at its cloud. What it needs of a ServiceAccount is announced by no event.
 func (in *Reading) identityFailure(err error) error {
-	failure := kit.Again(jobs.ComponentOperation, reasonUnauthorized, "%w", err)
+	failure := protocol.Again(jobs.ComponentOperation, reasonUnauthorized, "%w", err)
 	if fault.KindOf(err) == fault.Stalled {
-		failure = kit.Stall(jobs.ComponentOperation, reasonUnauthorized, "%w", in.withTrigger(err))
+		failure = protocol.Stall(jobs.ComponentOperation, reasonUnauthorized, "%w", in.withTrigger(err))
 	}
-	return kit.Coded(failure, v1alpha1.ErrorUnauthorized)
+	return protocol.Coded(failure, v1alpha1.ErrorUnauthorized)
 }
 
 // repositoryReason says in one word what failed.

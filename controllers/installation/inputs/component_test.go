@@ -17,7 +17,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
@@ -38,7 +38,7 @@ func TestEnforcedPolicyRefusesInstallationsThatNameNoSignature(t *testing.T) {
 	r := &Reader{SignaturePolicy: Enforce}
 	s := &Reading{inst: &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}}
 	err := r.verifyComponent(t.Context(), s)
-	var failure *kit.Failure
+	var failure *protocol.Failure
 	require.ErrorAs(t, err, &failure)
 	assert.Equal(t, reasonNotRequested, failure.Reason)
 	assert.ErrorContains(t, err, "spec.verification.signatureName")
@@ -146,19 +146,19 @@ func TestComponentFailures(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		err    error
-		kind   kit.FailureKind
+		kind   protocol.FailureKind
 		reason string
 	}{
-		"unauthorised":       {oci.ErrUnauthorized, kit.Stalled, "Unauthorized"},
-		"not found":          {component.ErrNotFound, kit.Stalled, "ComponentNotFound"},
-		"no repository":      {&fault.Error{Kind: fault.Stalled, Class: repository.ErrRepositoryMissing}, kit.Stalled, "RepositoryContextMissing"},
-		"network":            {errors.New("connection reset"), kit.Retry, "ComponentNotResolved"},
-		"source not ready":   {source(true), kit.Waiting, "SourceNotReady"},
-		"source not allowed": {source(false), kit.Stalled, "SourceNotReady"},
-		"known failure":      {kit.Stall("a", "b", "c"), kit.Stalled, "b"},
+		"unauthorised":       {oci.ErrUnauthorized, protocol.Stalled, "Unauthorized"},
+		"not found":          {component.ErrNotFound, protocol.Stalled, "ComponentNotFound"},
+		"no repository":      {&fault.Error{Kind: fault.Stalled, Class: repository.ErrRepositoryMissing}, protocol.Stalled, "RepositoryContextMissing"},
+		"network":            {errors.New("connection reset"), protocol.Retry, "ComponentNotResolved"},
+		"source not ready":   {source(true), protocol.Waiting, "SourceNotReady"},
+		"source not allowed": {source(false), protocol.Stalled, "SourceNotReady"},
+		"known failure":      {protocol.Stall("a", "b", "c"), protocol.Stalled, "b"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var failure *kit.Failure
+			var failure *protocol.Failure
 			require.ErrorAs(t, (&Reader{}).componentFailure(&Reading{inst: &v1alpha1.Installation{}}, tc.err), &failure)
 			assert.Equal(t, tc.kind, failure.Kind)
 			assert.Equal(t, tc.reason, failure.Reason)

@@ -21,7 +21,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/signing"
 	"github.com/flux-landscaper/flux-landscaper/sources/pullsecrets"
@@ -49,14 +49,14 @@ func (r *Reader) readContext(ctx context.Context, in *Reading) error {
 // contextFailure gives what is missing a moment of grace, like imports: a sync creates both in any order.
 func (r *Reader) contextFailure(in *Reading, err error) error {
 	var missing incomplete
-	if kit.IsTransient(err) || !errors.As(err, &missing) {
+	if protocol.IsTransient(err) || !errors.As(err, &missing) {
 		return err
 	}
 	if in.waited >= ImportGrace {
-		return kit.Stall(jobs.ContextOperation, jobs.ReasonContextIncomplete, "%w", err)
+		return protocol.Stall(jobs.ContextOperation, jobs.ReasonContextIncomplete, "%w", err)
 	}
 	in.Requeue = ImportGrace
-	return kit.Wait(jobs.ContextOperation, jobs.ReasonContextIncomplete, "%w", err)
+	return protocol.Wait(jobs.ContextOperation, jobs.ReasonContextIncomplete, "%w", err)
 }
 
 // contextArrived reports whether after a job that failed because its Context was incomplete nothing is missing now, or something else.
@@ -73,7 +73,7 @@ func (r *Reader) contextArrived(ctx context.Context, inst *v1alpha1.Installation
 
 // transientOnly drops errors that another try does not end.
 func transientOnly(err error) error {
-	if kit.IsTransient(err) {
+	if protocol.IsTransient(err) {
 		return err
 	}
 	return nil
@@ -125,7 +125,7 @@ func (r *Reader) findContext(ctx context.Context, inst *v1alpha1.Installation) (
 		return nil, fmt.Errorf("read Context %s: %w", key, err)
 	}
 	if err := found.Object.Undecoded.Err(); err != nil {
-		return nil, kit.Stall(jobs.ContextOperation, reasonInvalidContext, "%s: %w", found, err)
+		return nil, protocol.Stall(jobs.ContextOperation, reasonInvalidContext, "%s: %w", found, err)
 	}
 	if name := found.Object.ComponentVersionOverwritesReference; name != "" && inst.Spec.ComponentDescriptor != nil {
 		found.Overwrites, err = r.overwritesOf(ctx, found, name)
@@ -140,7 +140,7 @@ func (r *Reader) overwritesOf(ctx context.Context, c *usedContext, name string) 
 		return nil, unreadContext(err, c.Field("componentVersionOverwrites"), "ComponentVersionOverwrites", key)
 	}
 	if err := object.Undecoded.Err(); err != nil {
-		return nil, kit.Stall(jobs.ContextOperation, reasonInvalidContext, "ComponentVersionOverwrites %s: %w", key, err)
+		return nil, protocol.Stall(jobs.ContextOperation, reasonInvalidContext, "ComponentVersionOverwrites %s: %w", key, err)
 	}
 	return object.Overwrites, nil
 }
@@ -214,7 +214,7 @@ func (r *Reader) pullSecrets(ctx context.Context, c *usedContext, found map[stri
 	})
 	err := pullsecrets.Reading{Field: c.Field("registryPullSecrets"), Get: get}.Into(found, names)
 	if errors.Is(err, pullsecrets.ErrTooMuch) {
-		return kit.Stall(jobs.ContextOperation, reasonInvalidContext, "%w", err)
+		return protocol.Stall(jobs.ContextOperation, reasonInvalidContext, "%w", err)
 	}
 	return err
 }
@@ -324,7 +324,7 @@ func (c *usedContext) requiresVerified() bool {
 func (r *Reader) signatureKeys(ctx context.Context, c *usedContext, name string) (*signing.Keys, error) {
 	signature, ok := c.Object.VerificationSignatures[name]
 	if !ok {
-		return nil, kit.Stall(jobs.VerifyOperation, jobs.ReasonUnverified,
+		return nil, protocol.Stall(jobs.VerifyOperation, jobs.ReasonUnverified,
 			"%s: verificationSignatures has no signature %q, which spec.verification names; add it with its key", c, name)
 	}
 	public, err := r.signatureKey(ctx, c, name, "publicKeySecretReference", signature.PublicKeySecretReference)
@@ -336,7 +336,7 @@ func (r *Reader) signatureKeys(ctx context.Context, c *usedContext, name string)
 		return nil, err
 	}
 	if public == nil && authorities == nil {
-		return nil, kit.Stall(jobs.VerifyOperation, jobs.ReasonUnverified,
+		return nil, protocol.Stall(jobs.VerifyOperation, jobs.ReasonUnverified,
 			"%s: verificationSignatures[%s] names neither a public key nor CA certificates; add one of them", c, name)
 	}
 	return &signing.Keys{PublicKey: public, Certificates: authorities}, nil
@@ -350,7 +350,7 @@ func (r *Reader) signatureKey(ctx context.Context, c *usedContext, name, field s
 	at := c.Field("verificationSignatures[%s].%s", name, field)
 	key := secretKey(c.Object.Namespace, ref)
 	if key.Namespace != c.Object.Namespace && r.NoCrossNamespaceRefs {
-		return nil, kit.Stall(jobs.VerifyOperation, "AccessDenied", "%s: Secret %s lies in another namespace; "+
+		return nil, protocol.Stall(jobs.VerifyOperation, "AccessDenied", "%s: Secret %s lies in another namespace; "+
 			"copy it, or let the operator allow it with --no-cross-namespace-refs=false", at, key)
 	}
 	secret := &corev1.Secret{}

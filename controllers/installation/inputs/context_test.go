@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // TestAContextThatIsPutBackIsTriedAgain covers a Context that was made too large and then what it was before, with which an earlier job went well.
@@ -32,7 +32,7 @@ func TestAContextThatIsPutBackIsTriedAgain(t *testing.T) {
 	err := r.resolveComponent(t.Context(), in)
 
 	require.ErrorContains(t, err, "names more than 50 different Secrets")
-	assert.Equal(t, kit.Stalled, kit.AsFailure("", err).Kind)
+	assert.Equal(t, protocol.Stalled, protocol.AsFailure("", err).Kind)
 	_, known := r.tried.changed(inst, before, &access{})
 	assert.False(t, known)
 }

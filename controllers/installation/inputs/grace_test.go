@@ -12,7 +12,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
@@ -21,19 +21,19 @@ func TestWhatOnlyTheCacheMissesIsWaitedFor(t *testing.T) {
 	inst := fixture.Importing()
 	for name, tc := range map[string]struct {
 		server []client.Object
-		kind   kit.FailureKind
+		kind   protocol.FailureKind
 	}{
-		"the API server has it":   {[]client.Object{fixture.DataObject("1")}, kit.Waiting},
-		"the API server lacks it": {nil, kit.Stalled},
+		"the API server has it":   {[]client.Object{fixture.DataObject("1")}, protocol.Waiting},
+		"the API server lacks it": {nil, protocol.Stalled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := with(t)
 			r.Live = fixture.Cluster(t, relations.Index, tc.server...)
 			s := &Reading{inst: inst}
 			_, missing := r.collect(t.Context(), inst)
-			require.Equal(t, kit.Waiting, kit.AsFailure(jobs.ImportOperation, r.importFailure(t.Context(), s, missing)).Kind)
+			require.Equal(t, protocol.Waiting, protocol.AsFailure(jobs.ImportOperation, r.importFailure(t.Context(), s, missing)).Kind)
 			s.waited = ImportGrace
-			failure := kit.AsFailure(jobs.ImportOperation, r.importFailure(t.Context(), s, missing))
+			failure := protocol.AsFailure(jobs.ImportOperation, r.importFailure(t.Context(), s, missing))
 			assert.Equal(t, tc.kind, failure.Kind)
 			assert.Equal(t, jobs.ReasonImportNotFound, failure.Reason)
 		})

@@ -25,8 +25,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/sensitive"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 // maxLive is how many Secrets and ConfigMaps one Installation may import. Each is a request to the API server, at every job and where one of them changes.
@@ -70,11 +70,11 @@ func (r *Reader) importFailure(ctx context.Context, in *Reading, err error) erro
 		if arrives, problem := r.isOnServer(ctx, err); problem != nil {
 			return problem
 		} else if !arrives {
-			return kit.Stall(jobs.ImportOperation, jobs.ReasonImportNotFound, "%w", err)
+			return protocol.Stall(jobs.ImportOperation, jobs.ReasonImportNotFound, "%w", err)
 		}
 	}
 	in.Requeue = ImportGrace
-	return kit.Wait(jobs.ImportOperation, jobs.ReasonImportNotFound, "%w", err)
+	return protocol.Wait(jobs.ImportOperation, jobs.ReasonImportNotFound, "%w", err)
 }
 
 // collect reads everything that an Installation imports. Errors name field and import.
@@ -185,7 +185,7 @@ func (r *importReader) value(ctx context.Context, definition *v1alpha1.DataImpor
 			return nil, nil, false, err
 		}
 		if object.SecretReference == nil {
-			value, err = sensitive.Value(ctx, r.live, object)
+			value, err = storage.Value(ctx, r.live, object)
 			return value, object.Labels, false, err
 		}
 		at, entry, labels = place{"Secret", "secretRef of DataObject " + object.Name, object.SecretReference.Name}, object.SecretReference.Key, object.Labels
@@ -349,7 +349,7 @@ func (c *Collected) add(shared *v1alpha1.Target) (render.Target, error) {
 
 // keyOf is the object that an import names.
 func (r *importReader) keyOf(name string) client.ObjectKey {
-	return client.ObjectKey{Namespace: r.inst.Namespace, Name: kit.DataName(relations.ScopeOf(r.inst), name)}
+	return client.ObjectKey{Namespace: r.inst.Namespace, Name: storage.DataName(relations.ScopeOf(r.inst), name)}
 }
 
 // object reads what an import calls a name. It refuses what an Installation that does not exist any more has exported: it is about to go.
@@ -454,7 +454,7 @@ func (r *importReader) deploys(ctx context.Context, name string) (own bool, err 
 		return false, err
 	}
 	above := ""
-	if execution := kit.ControllerOf(item, "Execution"); execution != nil {
+	if execution := protocol.ControllerOf(item, "Execution"); execution != nil {
 		above = execution.Name // an Execution has the name of its Installation
 	}
 	for i := 0; i < relations.MaxDepth && above != "" && !own; i++ {
@@ -483,7 +483,7 @@ type unreadImport struct{ error }
 func (u unreadImport) Unwrap() error { return u.error }
 
 // isUnread reports whether an import could not be read, so that nobody knows what it holds.
-func isUnread(err error) bool { return kit.IsTransient(err) || errors.As(err, new(unreadImport)) }
+func isUnread(err error) bool { return protocol.IsTransient(err) || errors.As(err, new(unreadImport)) }
 
 // absent is an object that an import names and the cache does not show.
 type absent struct {

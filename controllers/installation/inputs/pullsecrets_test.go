@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // secrets is an API server with Secrets of a size by any name, which counts how often they are read.
@@ -66,8 +66,8 @@ func TestPullSecretsOfAContextAreBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := (&Reader{Live: &secrets{size: tc.size}}).access(t.Context(), naming(numbered(tc.names)...))
 			require.ErrorContains(t, err, tc.says)
-			failure := kit.AsFailure("", err)
-			assert.Equal(t, kit.Stalled, failure.Kind)
+			failure := protocol.AsFailure("", err)
+			assert.Equal(t, protocol.Stalled, failure.Kind)
 			assert.Equal(t, reasonInvalidContext, failure.Reason)
 		})
 	}

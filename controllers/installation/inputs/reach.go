@@ -21,7 +21,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -57,8 +57,8 @@ func (s *Reach) refused(where, field, cure string) error {
 
 // stall makes a refusal the end of the job.
 func (s *Reach) stall(operation, where, field, cure string) error {
-	return &kit.Failure{
-		Kind: kit.Stalled, Operation: operation, Reason: jobs.ReasonBeyondImports, Codes: []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem},
+	return &protocol.Failure{
+		Kind: protocol.Stalled, Operation: operation, Reason: jobs.ReasonBeyondImports, Codes: []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem},
 		Err: s.refused(where, field, cure),
 	}
 }
@@ -97,7 +97,7 @@ func (s *Reach) targetBeyond(ctx context.Context, live client.Reader, item *v1al
 		return "", "", nil
 	}
 	content, err := target.Content(ctx, live, imported)
-	if kit.IsTransient(err) {
+	if protocol.IsTransient(err) {
 		return "", "", err
 	}
 	if err == nil && target.LeavesAccountOpen(content) {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
@@ -25,7 +25,7 @@ func TestASpecThatContradictsItselfIsRefusedFirst(t *testing.T) {
 	s := &Reading{inst: fixture.Node("root", "")}
 	s.inst.Spec.Blueprint = fixture.InlineBlueprint(fixture.Object{})
 	s.inst.Spec.Blueprint.SourceReference = &v1alpha1.SourceReference{Kind: "GitRepository", Name: "missing"}
-	var failure *kit.Failure
+	var failure *protocol.Failure
 	require.ErrorAs(t, (&Reader{}).checkReadable(t.Context(), s), &failure)
 	assert.Equal(t, "InvalidInstallation", failure.Reason)
 	assert.ErrorContains(t, failure, "spec.blueprint")
@@ -37,9 +37,9 @@ func TestT03AJobOfAnUnreadableSpecFails(t *testing.T) {
 	r := &Reader{}
 	require.NoError(t, r.checkReadable(t.Context(), s))
 	s.inst.Undecoded = v1alpha1.Undecoded{unreadable}
-	var failure *kit.Failure
+	var failure *protocol.Failure
 	require.ErrorAs(t, r.checkReadable(t.Context(), s), &failure)
-	assert.Equal(t, kit.Stalled, failure.Kind)
+	assert.Equal(t, protocol.Stalled, failure.Kind)
 	assert.ErrorContains(t, failure, unreadable)
 }
 

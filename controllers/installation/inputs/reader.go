@@ -20,7 +20,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/confined/rendering"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
@@ -112,12 +112,12 @@ type Reading struct {
 // it returns holds components open, also when there is an error.
 func (r *Reader) Read(ctx context.Context, inst *v1alpha1.Installation, waited time.Duration, clusters *Issuer) (*Reading, error) {
 	in := &Reading{inst: inst, waited: waited, clusters: clusters}
-	return in, kit.Through(ctx, in, r.reads())
+	return in, protocol.Through(ctx, in, r.reads())
 }
 
 // reads are the steps that collect what a job works with. They change nothing in the cluster.
-func (r *Reader) reads() []kit.Step[*Reading] {
-	return []kit.Step[*Reading]{
+func (r *Reader) reads() []protocol.Step[*Reading] {
+	return []protocol.Step[*Reading]{
 		r.checkReadable,    // inputs.go     spec as it was decoded → nothing of it was left out
 		r.readReach,        // context.go    Context                → what the blueprint may use
 		r.readContext,      // context.go    Context                → overwrites, what is allowed
@@ -133,10 +133,10 @@ func (r *Reader) reads() []kit.Step[*Reading] {
 // checkReadable ends a job whose spec could not be read as a whole, or contradicts itself: nothing is deployed from the rest of it.
 func (r *Reader) checkReadable(_ context.Context, in *Reading) error {
 	if in.inst.Undecoded.Err() != nil {
-		return kit.Stall(readOperation, reasonUnreadable, "%w", in.inst.Undecoded.Err())
+		return protocol.Stall(readOperation, reasonUnreadable, "%w", in.inst.Undecoded.Err())
 	}
 	if problems := validation.Installation(in.inst); len(problems) > 0 {
-		return kit.Stall(jobs.Operation, "InvalidInstallation", "%w", problems.ToAggregate())
+		return protocol.Stall(jobs.Operation, "InvalidInstallation", "%w", problems.ToAggregate())
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
@@ -118,11 +118,11 @@ func (r *Reader) fetchBlueprint(ctx context.Context, namespace string, source fl
 	defer tree.Close() // nothing was written
 	files, err := tree.Sub(path)
 	if err != nil {
-		return nil, kit.Stall(jobs.Operation, "BlueprintNotFound", "spec.blueprint.path: %w", err)
+		return nil, protocol.Stall(jobs.Operation, "BlueprintNotFound", "spec.blueprint.path: %w", err)
 	}
 	blueprint, err := blueprintOf(namespace, files)
 	if err != nil {
-		return nil, kit.Stall(jobs.Operation, "BlueprintTooLarge", "spec.blueprint.sourceRef: %s: %w", source, err)
+		return nil, protocol.Stall(jobs.Operation, "BlueprintTooLarge", "spec.blueprint.sourceRef: %s: %w", source, err)
 	}
 	return blueprint, nil
 }
@@ -131,17 +131,17 @@ func (r *Reader) fetchBlueprint(ctx context.Context, namespace string, source fl
 func sourceFailure(field string, err error) error {
 	if problem, ok := errors.AsType[*flux.Error](err); ok {
 		if problem.Waiting {
-			return kit.Wait(jobs.Operation, string(problem.Reason), "%s: %w", field, err)
+			return protocol.Wait(jobs.Operation, string(problem.Reason), "%s: %w", field, err)
 		}
-		return kit.Stall(jobs.Operation, string(problem.Reason), "%s: %w", field, err)
+		return protocol.Stall(jobs.Operation, string(problem.Reason), "%s: %w", field, err)
 	}
 	if errors.Is(err, fetch.ErrGone) {
-		return kit.Again(jobs.Operation, "ArtifactGone", "%s: %w", field, err)
+		return protocol.Again(jobs.Operation, "ArtifactGone", "%s: %w", field, err)
 	}
 	if !errors.As(err, new(*fault.Error)) {
 		return err
 	}
-	return kit.Stall(jobs.Operation, "ArtifactRefused", "%s: %w", field, err)
+	return protocol.Stall(jobs.Operation, "ArtifactRefused", "%s: %w", field, err)
 }
 
 var errNoBlueprint = fmt.Errorf("spec.blueprint: give exactly one of inline, ref and sourceRef")
@@ -168,7 +168,7 @@ func (r *Reader) componentDigest(ctx context.Context, namespace string, source f
 	defer tree.Close() // nothing was written
 	digest, err := digestOf(tree.FS(), usedPart(tree.FS(), at))
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", kit.Stall(jobs.Operation, "ComponentNotFound",
+		return "", protocol.Stall(jobs.Operation, "ComponentNotFound",
 			"spec.componentDescriptor.path: %s has no file or directory %q; correct the path", source, at)
 	}
 	if err != nil {

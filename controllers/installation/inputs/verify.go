@@ -16,7 +16,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/component/signing"
 )
@@ -85,7 +85,7 @@ func (r *Reader) verifyBlueprint(ctx context.Context, in *Reading) error {
 	case in.source != nil && in.source.status.Verified:
 		return nil
 	case in.source != nil:
-		return kit.Stall(jobs.VerifyOperation, jobs.ReasonUnverified, "spec.blueprint.sourceRef: this landscaper runs verified blueprints only, and Flux has not "+
+		return protocol.Stall(jobs.VerifyOperation, jobs.ReasonUnverified, "spec.blueprint.sourceRef: this landscaper runs verified blueprints only, and Flux has not "+
 			"verified %s %s; set spec.verify there, or name a resource of the component in spec.blueprint.ref", definition.SourceReference.Kind, definition.SourceReference.Name)
 	case definition.Inline != nil:
 		return r.verifyInPlace(ctx, in)
@@ -98,9 +98,9 @@ func (r *Reader) verifyBlueprint(ctx context.Context, in *Reading) error {
 // verifyInPlace accepts the blueprint in place that the verified blueprint of the parent holds.
 func (r *Reader) verifyInPlace(ctx context.Context, in *Reading) error {
 	parent, err := r.related().ListingParent(ctx, in.inst, isSealed)
-	var refused *kit.Failure
+	var refused *protocol.Failure
 	if err == nil && parent == nil || errors.As(err, &refused) {
-		return kit.Stall(jobs.VerifyOperation, jobs.ReasonUnverified, "spec.blueprint.inline: this landscaper runs verified blueprints only, and this one is not "+
+		return protocol.Stall(jobs.VerifyOperation, jobs.ReasonUnverified, "spec.blueprint.inline: this landscaper runs verified blueprints only, and this one is not "+
 			"what the verified blueprint of a parent holds; publish it in the component and name it in spec.blueprint.ref")
 	}
 	return err
@@ -112,7 +112,7 @@ func (f *Component) covers(resource string) error {
 	if err != nil || found.Digest.Covered() {
 		return nil
 	}
-	return kit.Stall(jobs.VerifyOperation, jobs.ReasonUnverified, "spec.blueprint.ref.resourceName: the signature of component %s does not cover resource %q; "+
+	return protocol.Stall(jobs.VerifyOperation, jobs.ReasonUnverified, "spec.blueprint.ref.resourceName: the signature of component %s does not cover resource %q; "+
 		"sign the component with a digest of it", f.root.Descriptor.Key(), resource)
 }
 
@@ -132,8 +132,8 @@ func InPlaceDigest(raw []byte) (string, error) {
 
 // unverified shows a failed verification in the condition, too.
 func (in *Reading) unverified(err error) error {
-	var failure *kit.Failure
-	if errors.As(err, &failure) && failure.Kind == kit.Stalled {
+	var failure *protocol.Failure
+	if errors.As(err, &failure) && failure.Kind == protocol.Stalled {
 		conditions.MarkFalse(in.inst, v1alpha1.ComponentVerifiedCondition, failure.Reason, "%s", failure.Error())
 	}
 	return err
@@ -142,12 +142,12 @@ func (in *Reading) unverified(err error) error {
 // verifyRoot checks the signature that a root names.
 func (r *Reader) verifyRoot(ctx context.Context, root *v1alpha1.Installation, c *usedContext, found *Component) error {
 	if root.Spec.Verification == nil {
-		return kit.Stall(jobs.VerifyOperation, reasonNotRequested,
+		return protocol.Stall(jobs.VerifyOperation, reasonNotRequested,
 			"spec.verification: this landscaper accepts verified components only; name the signature in spec.verification.signatureName")
 	}
 	name := root.Spec.Verification.SignatureName
 	if found == nil {
-		return kit.Stall(jobs.VerifyOperation, jobs.ReasonUnverified, "spec.componentDescriptor: there is no component that signature %q could be verified of; "+
+		return protocol.Stall(jobs.VerifyOperation, jobs.ReasonUnverified, "spec.componentDescriptor: there is no component that signature %q could be verified of; "+
 			"set it or remove spec.verification", name)
 	}
 	found.verifying.Lock()
@@ -172,7 +172,7 @@ func notVerified(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	return kit.Stall(jobs.VerifyOperation, jobs.ReasonUnverified, "spec.verification: %w", err)
+	return protocol.Stall(jobs.VerifyOperation, jobs.ReasonUnverified, "spec.verification: %w", err)
 }
 
 // take goes on with verified descriptors: they hold the digests that content is compared with later.
@@ -193,7 +193,7 @@ func (r *Reader) verifyCovered(ctx context.Context, in *Reading, root *v1alpha1.
 		return err
 	}
 	if root.Spec.ComponentDescriptor == nil {
-		return kit.Stall(jobs.VerifyOperation, jobs.ReasonUnverified, "root installation %s has no component that a signature covers", root.Name)
+		return protocol.Stall(jobs.VerifyOperation, jobs.ReasonUnverified, "root installation %s has no component that a signature covers", root.Name)
 	}
 	covering, err := r.componentOf(ctx, &in.Inputs, root, c)
 	if err != nil {
@@ -204,7 +204,7 @@ func (r *Reader) verifyCovered(ctx context.Context, in *Reading, root *v1alpha1.
 	}
 	own, err := covering.behind(ctx, found.root.Descriptor.Key())
 	if err != nil {
-		return kit.Stall(jobs.VerifyOperation, jobs.ReasonUnverified, "component of root installation %s: %s does not cover it: %w", root.Name, covering.verified, err)
+		return protocol.Stall(jobs.VerifyOperation, jobs.ReasonUnverified, "component of root installation %s: %s does not cover it: %w", root.Name, covering.verified, err)
 	}
 	found.take(own, fmt.Sprintf("covered by root installation %s: %s", root.Name, covering.verified))
 	return nil

@@ -13,7 +13,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
@@ -47,7 +47,7 @@ func TestT02ABlueprintInPlaceIsTheOneThatTheParentRecorded(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			var failure *kit.Failure
+			var failure *protocol.Failure
 			require.ErrorAs(t, err, &failure)
 			assert.Equal(t, jobs.ReasonUnverified, failure.Reason)
 		})
@@ -102,9 +102,9 @@ func TestT02ABlueprintThatTheSignatureLeavesOutIsRefused(t *testing.T) {
 
 func TestAnInterruptedVerificationBlamesNoSignature(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	var failure *kit.Failure
+	var failure *protocol.Failure
 	require.ErrorAs(t, notVerified(ctx, errors.New("it was changed")), &failure)
-	assert.Equal(t, kit.Stalled, failure.Kind)
+	assert.Equal(t, protocol.Stalled, failure.Kind)
 	cancel()
 	assert.False(t, errors.As(notVerified(ctx, ctx.Err()), &failure))
 }

@@ -22,7 +22,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/lease"
+	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
 )
 
 // DefaultInterval is the time between two renewals. A Lease outlives three of them.
@@ -81,7 +81,7 @@ type Options struct {
 
 // Holder renews the Lease of one deployer.
 type Holder struct {
-	keeper   lease.Keeper
+	keeper   notify.LeaseKeeper
 	interval time.Duration
 }
 
@@ -109,7 +109,7 @@ func New(config *rest.Config, options Options, claim Claim) (*Holder, error) {
 		metav1.SetMetaDataAnnotation(&of.ObjectMeta, v1alpha1.DeployerServesAnnotation, string(serves))
 	}
 	name := fmt.Sprintf("%s%x", v1alpha1.DeployerLeasePrefix, sum[:8])
-	return &Holder{interval: interval, keeper: lease.Keeper{Leases: client.Leases(options.Namespace), Name: name, Fill: fill}}, nil
+	return &Holder{interval: interval, keeper: notify.LeaseKeeper{Leases: client.Leases(options.Namespace), Name: name, Fill: fill}}, nil
 }
 
 // Run renews the Lease until ctx ends, and logs the first of several failures. It always returns nil: a deployer works without its Lease, too.

@@ -15,7 +15,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
@@ -37,7 +37,7 @@ func (f *Finder) fromKey(ctx context.Context, item *contract.Item, encoded strin
 	const field = "chart.resourceRef"
 	key, err := parseResourceKey(encoded)
 	if err != nil {
-		return nil, nil, kit.Stall("GetChart", "InvalidResourceKey", "%s: %w", field, err)
+		return nil, nil, protocol.Stall("GetChart", "InvalidResourceKey", "%s: %w", field, err)
 	}
 	return f.fromResource(ctx, item, wantedResource{field: field, definition: key.definition(), find: key.find})
 }
@@ -49,7 +49,7 @@ func (f *Finder) fromOldResource(ctx context.Context, item *contract.Item, from 
 	if from.Ref != nil {
 		wanted.definition.Reference = &v1alpha1.ComponentDescriptorReference{}
 		if err := decodeReference(from.Ref, wanted.definition.Reference); err != nil {
-			return nil, nil, kit.Stall("GetChart", "InvalidResource", "%s.ref: %w", wanted.field, err)
+			return nil, nil, protocol.Stall("GetChart", "InvalidResource", "%s.ref: %w", wanted.field, err)
 		}
 	}
 	wanted.find = func(descriptor *component.Descriptor) (*component.Resource, error) {
@@ -61,7 +61,7 @@ func (f *Finder) fromOldResource(ctx context.Context, item *contract.Item, from 
 // fromResource finds component and resource with the rights of the item's Context, at every job. It returns what it has used of Flux sources, too.
 func (f *Finder) fromResource(ctx context.Context, item *contract.Item, wanted wantedResource) (*engine.Chart, []v1alpha1.SourceStatus, error) {
 	if f.components == nil {
-		return nil, nil, kit.Stall("GetChart", "NotSupported", "%s: this deployer runs without component repositories; use chart.ref", wanted.field)
+		return nil, nil, protocol.Stall("GetChart", "NotSupported", "%s: this deployer runs without component repositories; use chart.ref", wanted.field)
 	}
 	scope, err := f.scopeOf(ctx, item, wanted.overwritten)
 	if err != nil {
@@ -162,6 +162,6 @@ func findChart(d *component.Descriptor, name string) (*component.Resource, error
 
 // mismatch is the error about a chart other than the one that was published with the component.
 func mismatch(field string, got string, want digest.Digest) error {
-	return kit.Stall("GetChart", "DigestMismatch",
+	return protocol.Stall("GetChart", "DigestMismatch",
 		"%s: the chart has the digest %s and not %s as the component descriptor says; publish the component version anew", field, got, want)
 }

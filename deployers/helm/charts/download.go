@@ -16,7 +16,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 	"github.com/flux-landscaper/flux-landscaper/sources/keysize"
 )
@@ -104,7 +104,7 @@ func (d *downloader) ask(ctx context.Context, what download) (answer, error) {
 func (what download) request(ctx context.Context) (*http.Request, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, what.url, nil)
 	if err != nil {
-		return nil, kit.Stall("GetChart", "InvalidURL", "%s: is not an http or https URL; write https://host/path", what.field)
+		return nil, protocol.Stall("GetChart", "InvalidURL", "%s: is not an http or https URL; write https://host/path", what.field)
 	}
 	for header, value := range map[string]string{
 		"Authorization": what.authorization, "If-None-Match": what.known.etag, "If-Modified-Since": what.known.lastModified,
@@ -141,10 +141,10 @@ func certificatePool(data string) (*x509.CertPool, error) {
 		blocks = decoded
 	}
 	if err := keysize.Certificates(blocks); err != nil {
-		return nil, kit.Stall("GetChart", "InvalidCredentials", "Context: %s: customCAData cannot be used: %w", v1alpha1.HelmChartRepoCredentialsKey, err)
+		return nil, protocol.Stall("GetChart", "InvalidCredentials", "Context: %s: customCAData cannot be used: %w", v1alpha1.HelmChartRepoCredentialsKey, err)
 	}
 	if !roots.AppendCertsFromPEM(blocks) {
-		return nil, kit.Stall("GetChart", "InvalidCredentials",
+		return nil, protocol.Stall("GetChart", "InvalidCredentials",
 			"Context: %s: customCAData holds no PEM certificate; correct it", v1alpha1.HelmChartRepoCredentialsKey)
 	}
 	return roots, nil
@@ -157,26 +157,26 @@ func readLimited(what download, response *http.Response) ([]byte, error) {
 	case err != nil:
 		return nil, unreachable(what, err)
 	case int64(len(content)) > what.limit:
-		return nil, kit.Stall("GetChart", "TooLarge", "%s: the answer of %s is larger than %d MiB; publish something smaller",
+		return nil, protocol.Stall("GetChart", "TooLarge", "%s: the answer of %s is larger than %d MiB; publish something smaller",
 			what.field, shown(what.url), what.limit>>20)
 	}
 	return content, nil
 }
 
 func unreachable(what download, err error) error {
-	return kit.Again("GetChart", "DownloadFailed", "%s: %s cannot be downloaded: %w", what.field, shown(what.url), fault.WithoutURL(err))
+	return protocol.Again("GetChart", "DownloadFailed", "%s: %s cannot be downloaded: %w", what.field, shown(what.url), fault.WithoutURL(err))
 }
 
 func refused(what download, response *http.Response) error {
 	err := fmt.Errorf("%s: %s answers %s", what.field, shown(what.url), response.Status)
 	switch response.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return kit.Coded(fmt.Errorf("%w; give the Context credentials for it in %s", err, v1alpha1.HelmChartRepoCredentialsKey),
+		return protocol.Coded(fmt.Errorf("%w; give the Context credentials for it in %s", err, v1alpha1.HelmChartRepoCredentialsKey),
 			v1alpha1.ErrorUnauthorized)
 	case http.StatusNotFound, http.StatusGone:
-		return kit.Again("GetChart", "ChartNotFound", "%w; correct the location, or publish the chart", err)
+		return protocol.Again("GetChart", "ChartNotFound", "%w; correct the location, or publish the chart", err)
 	}
-	return kit.Again("GetChart", "DownloadFailed", "%w", err)
+	return protocol.Again("GetChart", "DownloadFailed", "%w", err)
 }
 
 // shown returns a URL without the parts that may hold credentials.

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/keysize"
 	"github.com/flux-landscaper/flux-landscaper/tests/largekey"
 )
@@ -88,7 +88,7 @@ func TestL3AnotherServerSeesNoLogin(t *testing.T) {
 }
 
 func TestAProcessThatDidNotReadAChartIsAskedAgain(t *testing.T) {
-	failure := kit.AsFailure("", badChart("chart.ref", fmt.Errorf("load: %w", engine.ErrNotRun)))
-	assert.Equal(t, kit.Retry, failure.Kind)
+	failure := protocol.AsFailure("", badChart("chart.ref", fmt.Errorf("load: %w", engine.ErrNotRun)))
+	assert.Equal(t, protocol.Retry, failure.Kind)
 	assert.Equal(t, "RenderProcessEnded", failure.Reason)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
@@ -105,8 +105,8 @@ const invalidComponent = "InvalidComponent"
 // problem says who can end an error: what is not there may still be published, and what a source or a registry offers may be replaced, but not what is wrong
 // with the content that it offers now. At is where the chart comes from, invalid the reason for such content.
 func problem(at, invalid string, err error) error {
-	again := func(reason string) error { return kit.Again("GetChart", reason, "%s%w", at, err) }
-	stall := func(reason string) error { return kit.Stall("GetChart", reason, "%s%w", at, err) }
+	again := func(reason string) error { return protocol.Again("GetChart", reason, "%s%w", at, err) }
+	stall := func(reason string) error { return protocol.Stall("GetChart", reason, "%s%w", at, err) }
 	source, isSource := errors.AsType[*flux.Error](err)
 	_, isReplaced := errors.AsType[*replacedError](err)
 	switch {
@@ -119,11 +119,11 @@ func problem(at, invalid string, err error) error {
 	case isSource:
 		return stall(string(source.Reason))
 	case errors.Is(err, engine.ErrChart):
-		return kit.Stall("GetChart", "InvalidChart", "%s%w; publish a valid chart", at, err)
+		return protocol.Stall("GetChart", "InvalidChart", "%s%w; publish a valid chart", at, err)
 	case errors.Is(err, engine.ErrNotRun):
 		return again("RenderProcessEnded")
 	case errors.Is(err, oci.ErrUnauthorized):
-		return kit.Coded(again("Unauthorized"), v1alpha1.ErrorUnauthorized)
+		return protocol.Coded(again("Unauthorized"), v1alpha1.ErrorUnauthorized)
 	case errors.Is(err, repository.ErrRepositoryMissing):
 		return stall("RepositoryContextMissing")
 	case errors.Is(err, component.ErrNotFound), errors.Is(err, oci.ErrNotFound):
@@ -139,7 +139,7 @@ func (f *Finder) fromArchive(ctx context.Context, item *contract.Item, archive *
 	if archive.Raw != "" {
 		content, err := base64.StdEncoding.DecodeString(archive.Raw)
 		if err != nil {
-			return nil, kit.Stall("GetChart", "InvalidChart", "chart.archive.raw: is not base64; encode the .tgz file of the chart")
+			return nil, protocol.Stall("GetChart", "InvalidChart", "chart.archive.raw: is not base64; encode the .tgz file of the chart")
 		}
 		return f.load(ctx, item, "chart.archive.raw", content)
 	}
@@ -154,7 +154,7 @@ func (f *Finder) fromArchive(ctx context.Context, item *contract.Item, archive *
 // fromSource returns the chart in the artifact of a Flux source.
 func (f *Finder) fromSource(ctx context.Context, item *contract.Item, chart *helmv1alpha1.Chart) (*engine.Chart, []v1alpha1.SourceStatus, error) {
 	if f.access.Sources == nil || f.access.Artifacts == nil {
-		return nil, nil, kit.Stall("GetChart", "NotSupported", "chart.sourceRef: this deployer runs without Flux sources; use chart.ref")
+		return nil, nil, protocol.Stall("GetChart", "NotSupported", "chart.sourceRef: this deployer runs without Flux sources; use chart.ref")
 	}
 	source, err := f.access.Lookup(ctx, item, *chart.SourceRef)
 	if err != nil {
@@ -176,7 +176,7 @@ func (f *Finder) fromArtifact(ctx context.Context, item *contract.Item, source f
 	defer tree.Close()
 	if dir == "" {
 		if dir, err = chartDirectory(tree.FS()); err != nil {
-			return nil, kit.Stall("GetChart", "ChartNotFound", "chart.sourceRef %s: %w", source, err)
+			return nil, protocol.Stall("GetChart", "ChartNotFound", "chart.sourceRef %s: %w", source, err)
 		}
 	}
 	return f.fromTree(ctx, item, tree, dir, source)
@@ -194,7 +194,7 @@ func (f *Finder) fromFile(ctx context.Context, item *contract.Item, artifact fet
 func (f *Finder) fromTree(ctx context.Context, item *contract.Item, tree *fetch.Tree, dir string, source flux.Source) (*engine.Chart, error) {
 	files, err := tree.Sub(dir)
 	if err != nil {
-		return nil, kit.Stall("GetChart", "ChartNotFound", "chart.path: %w", err)
+		return nil, protocol.Stall("GetChart", "ChartNotFound", "chart.path: %w", err)
 	}
 	chart, err := f.engine.LoadDirectory(ctx, item.DeployItem.Namespace, files, tree.Digest.String()+"//"+path.Clean(dir))
 	return chart, badChart("chart.sourceRef "+source.String()+", path "+dir, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 )
 
@@ -50,9 +50,9 @@ func TestIdentitiesOfAContext(t *testing.T) {
 				return
 			}
 			require.ErrorContains(t, err, tc.fails)
-			var failure *kit.Failure
+			var failure *protocol.Failure
 			require.True(t, errors.As(err, &failure))
-			assert.Equal(t, kit.Stalled, failure.Kind)
+			assert.Equal(t, protocol.Stalled, failure.Kind)
 			_, err = f.scopeOf(t.Context(), asking(tc.asked), false)
 			require.ErrorContains(t, err, tc.fails)
 		})

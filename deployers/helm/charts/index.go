@@ -13,7 +13,7 @@ import (
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
 
@@ -61,12 +61,12 @@ func (f *Finder) entryOf(
 		return nil, err
 	}
 	if len(index[wanted.HelmChartName]) == 0 {
-		return nil, kit.Again("GetChart", "ChartNotFound", "%s: repository %s has no chart %q; correct helmChartName, or publish the chart",
+		return nil, protocol.Again("GetChart", "ChartNotFound", "%s: repository %s has no chart %q; correct helmChartName, or publish the chart",
 			repositoryField, shown(base), wanted.HelmChartName)
 	}
 	entry := index.find(wanted.HelmChartName, wanted.HelmChartVersion)
 	if entry == nil {
-		return nil, kit.Again("GetChart", "ChartNotFound", "%s: repository %s has no version %q of chart %q; correct helmChartVersion, or publish the version",
+		return nil, protocol.Again("GetChart", "ChartNotFound", "%s: repository %s has no version %q of chart %q; correct helmChartVersion, or publish the version",
 			repositoryField, shown(base), wanted.HelmChartVersion, wanted.HelmChartName)
 	}
 	return entry, nil
@@ -88,7 +88,7 @@ func (f *Finder) indexAt(ctx context.Context, what download, base string) (index
 	next := received{validator: found.validator, digest: sha256.Sum256(found.body), index: last.index}
 	if !isKnown || next.digest != last.digest {
 		if next.index, err = parseIndex(found.body); err != nil {
-			return nil, kit.Again("GetChart", "InvalidIndex", "%s: index.yaml of %s %s; publish a valid index", repositoryField, shown(base), foreign.Problem(err))
+			return nil, protocol.Again("GetChart", "InvalidIndex", "%s: index.yaml of %s %s; publish a valid index", repositoryField, shown(base), foreign.Problem(err))
 		}
 	}
 	f.indexes.Put(key, next, next.index.size())

@@ -11,7 +11,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/sources/pullsecrets"
@@ -56,11 +56,11 @@ func (f *Finder) pull(ctx context.Context, item *contract.Item, field, ref strin
 }
 
 func noRegistries(field string) error {
-	return kit.Stall("GetChart", "NotSupported", "%s: this deployer runs without access to registries; use chart.archive", field)
+	return protocol.Stall("GetChart", "NotSupported", "%s: this deployer runs without access to registries; use chart.archive", field)
 }
 
 func badCredentials(err error) error {
-	return kit.Stall("GetChart", "InvalidCredentials", "Context: %w", err)
+	return protocol.Stall("GetChart", "InvalidCredentials", "Context: %w", err)
 }
 
 // pullCredentials returns the logins of the pull secrets in the order of the Context, then those of its OCM configuration.

@@ -23,7 +23,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
 
@@ -157,7 +157,7 @@ func (f *Finder) fromEntry(ctx context.Context, item *contract.Item, auths []rep
 
 // claimedOther is the error about a location that serves something else than the index says.
 func claimedOther(location, got, claimed string) error {
-	return kit.Again("GetChart", "DigestMismatch", "%s: what %s serves has the digest %s and not %s as its index says; publish index and chart anew",
+	return protocol.Again("GetChart", "DigestMismatch", "%s: what %s serves has the digest %s and not %s as its index says; publish index and chart anew",
 		repositoryField, location, got, claimed)
 }
 
@@ -170,7 +170,7 @@ func resolveURL(base, location string) (string, error) {
 			return resolved.String(), nil
 		}
 	}
-	return "", kit.Again("GetChart", "InvalidIndex",
+	return "", protocol.Again("GetChart", "InvalidIndex",
 		"%s: the index of %s names no http, https or oci URL for the chart; publish a valid index", repositoryField, shown(base))
 }
 
@@ -187,7 +187,7 @@ func repositoryAuths(c *contract.Context) ([]repositoryAuth, error) {
 		Auths []repositoryAuth `json:"auths"`
 	}
 	if err := json.Unmarshal(raw, &credentials); err != nil {
-		return nil, kit.Stall("GetChart", "InvalidCredentials", "%s: has to be an object with a list auths of url and authHeader or secretRef; correct it",
+		return nil, protocol.Stall("GetChart", "InvalidCredentials", "%s: has to be an object with a list auths of url and authHeader or secretRef; correct it",
 			credentialsPrefix)
 	}
 	return credentials.Auths, nil
@@ -234,7 +234,7 @@ func (f *Finder) authHeader(ctx context.Context, namespace string, auth *reposit
 	}
 	header = strings.TrimSpace(header)
 	if header != "" && !strings.HasPrefix(header, basicAuth) {
-		return "", kit.Stall("GetChart", "InvalidCredentials", "%s: the header for %s is of a type that is not supported; use \"Basic <base64 of user:password>\"",
+		return "", protocol.Stall("GetChart", "InvalidCredentials", "%s: the header for %s is of a type that is not supported; use \"Basic <base64 of user:password>\"",
 			credentialsPrefix, shown(auth.URL))
 	}
 	return header, nil
@@ -242,7 +242,7 @@ func (f *Finder) authHeader(ctx context.Context, namespace string, auth *reposit
 
 func (f *Finder) secretHeader(ctx context.Context, namespace string, ref *v1alpha1.LocalSecretReference) (string, error) {
 	if f.access.Live == nil {
-		return "", kit.Stall("GetChart", "InvalidCredentials", "%s: this deployer cannot read Secrets; use authHeader", credentialsPrefix)
+		return "", protocol.Stall("GetChart", "InvalidCredentials", "%s: this deployer cannot read Secrets; use authHeader", credentialsPrefix)
 	}
 	secret := &corev1.Secret{}
 	if err := f.access.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, secret); err != nil {
@@ -251,7 +251,7 @@ func (f *Finder) secretHeader(ctx context.Context, namespace string, ref *v1alph
 	key := cmp.Or(ref.Key, defaultAuthKey)
 	header, ok := secret.Data[key]
 	if !ok {
-		return "", kit.Stall("GetChart", "InvalidCredentials", "%s: Secret %s/%s has no key %q; add it", credentialsPrefix, namespace, ref.Name, key)
+		return "", protocol.Stall("GetChart", "InvalidCredentials", "%s: Secret %s/%s has no key %q; add it", credentialsPrefix, namespace, ref.Name, key)
 	}
 	return string(header), nil
 }

@@ -24,8 +24,8 @@ import (
 	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/release"
 
-	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/confined"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
@@ -270,7 +270,7 @@ func explain(verb string, request Request, told *journal, err error) error {
 	if !target.AboutSecret(err) { // else Helm has logged the answer of the API server, too
 		lines := slices.Clone(told.lines)
 		for i, line := range lines {
-			lines[i] = beginning.Of(redact(line, told.secrets), maxLogLine) // half a secret would not be found
+			lines[i] = foreign.Beginning(redact(line, told.secrets), maxLogLine) // half a secret would not be found
 		}
 		problem.Log = strings.Join(lines, "; ")
 	}

@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/resid"
 	"sigs.k8s.io/yaml"
 
-	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -122,7 +121,7 @@ func postRender(objects []map[string]any, renderers []helmv1alpha1.PostRenderer,
 			objects, err = ParseManifest(string(built))
 		}
 		if err != nil { // it may quote whole objects
-			shown := beginning.Of(target.ShownError(err), maxTold)
+			shown := foreign.Beginning(target.ShownError(err), maxTold)
 			return nil, fmt.Errorf("%w: postRenderers[%d].kustomize: %s; correct it, or the chart", ErrPostRender, i, shown)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/confined"
 )
 
@@ -34,7 +34,7 @@ func withoutMiddle(text string) string {
 	if len(text) <= 2*maxErrorText {
 		return text
 	}
-	return beginning.Of(text, maxErrorText) + " … " + strings.ToValidUTF8(text[len(text)-maxErrorText:], "")
+	return foreign.Beginning(text, maxErrorText) + " … " + strings.ToValidUTF8(text[len(text)-maxErrorText:], "")
 }
 
 // program is everything that depends on the content of charts: it runs in child processes.

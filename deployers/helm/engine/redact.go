@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/flux-landscaper/flux-landscaper/api/disguise"
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -46,7 +46,7 @@ func (r Redacted) Unwrap() error { return r.Err }
 func redact(text string, secrets []string) string {
 	var forms []string
 	for _, secret := range secrets {
-		forms = append(append(forms, disguise.Forms(secret)...), base64.StdEncoding.EncodeToString([]byte(secret)))
+		forms = append(append(forms, fault.Forms(secret)...), base64.StdEncoding.EncodeToString([]byte(secret)))
 	}
 	forms = slices.DeleteFunc(forms, func(form string) bool { return len(form) < shortestSecret })
 	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b)) }) // a secret may be part of another one

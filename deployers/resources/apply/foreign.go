@@ -11,7 +11,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
@@ -40,7 +40,7 @@ func ofAnother(ref managedresource.ResourceReference, now neighbours.Standing) e
 	if now.Unknown != nil {
 		text += " (" + now.Unknown.Error() + ")"
 	}
-	return &kit.Failure{Kind: kit.Retry, Reason: reasonOfAnother, Err: &objects.Failure{Text: text}}
+	return &protocol.Failure{Kind: protocol.Retry, Reason: reasonOfAnother, Err: &objects.Failure{Text: text}}
 }
 
 // standBack leaves an object alone that is not the owner's, unless it is about to be deleted: then it becomes the owner's. What is never to be

@@ -17,7 +17,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
@@ -61,7 +61,7 @@ func (w *writer) immutable(ctx context.Context, t task, verb string, live *unstr
 	}
 	if obstacle := w.keepsFromRecreating(t, live); obstacle != "" {
 		text := fmt.Sprintf("cannot %s %s: %s; %s cannot be changed: %s", verb, t.ref, target.ShownError(cause), strings.Join(fields, ", "), obstacle)
-		return result{err: kit.Coded(&objects.Failure{Cause: cause, Text: text}, v1alpha1.ErrorConfigurationProblem)}
+		return result{err: protocol.Coded(&objects.Failure{Cause: cause, Text: text}, v1alpha1.ErrorConfigurationProblem)}
 	}
 	if t.rehearsing {
 		return result{pending: &staged{live: live}}

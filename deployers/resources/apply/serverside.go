@@ -20,7 +20,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
@@ -130,7 +130,7 @@ func untypedError(ref managedresource.ResourceReference, err error) error {
 	_, problem, _ := strings.Cut(err.Error(), objects.Untyped)
 	problem, _, _ = strings.Cut(problem, ", got ")
 	text := fmt.Sprintf("cannot apply %s: a field or the type of a value is wrong%s; correct the manifest", ref, problem)
-	return kit.Coded(&objects.Failure{Text: text, Cause: err}, v1alpha1.ErrorConfigurationProblem)
+	return protocol.Coded(&objects.Failure{Text: text, Cause: err}, v1alpha1.ErrorConfigurationProblem)
 }
 
 // try sends a dry run. What earlier managers have is about to be taken over, so it is no conflict.
@@ -256,5 +256,5 @@ func conflictError(ref managedresource.ResourceReference, conflicts []fields.Con
 	}
 	text := fmt.Sprintf("cannot apply %s: %s; remove the fields from the manifest, have their managers give them up, or set onConflict: Force "+
 		"or the annotation %s: %s", ref, strings.Join(named, ", "), managedresource.SSAAnnotation, managedresource.SSAOverride)
-	return &kit.Failure{Kind: kit.Retry, Reason: reasonConflict, Err: &objects.Failure{Text: text, Cause: cause}}
+	return &protocol.Failure{Kind: protocol.Retry, Reason: reasonConflict, Err: &objects.Failure{Text: text, Cause: cause}}
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 func TestMalformedPathIsMisconfigured(t *testing.T) {
 	for _, path := range []string{".a[", "{.a", "..a..b", "." + strings.Repeat("a", 2000), ".a[?(@.b==]"} {
 		t.Run(path, func(t *testing.T) {
 			_, err := Values(map[string]any{}, path)
-			assert.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}, kit.CodesOf(err))
+			assert.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}, protocol.CodesOf(err))
 		})
 	}
 }
@@ -41,7 +41,7 @@ func TestPathThatSelectsTheSameAgainAndAgainIsMisconfigured(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Values(nested(60), path)
-			assert.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}, kit.CodesOf(err))
+			assert.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}, protocol.CodesOf(err))
 		})
 	}
 }
@@ -83,7 +83,7 @@ func TestNest(t *testing.T) {
 			into := map[string]any{}
 			require.NoError(t, Nest(into, keys[0], "x"))
 			err := Nest(into, keys[1], "x")
-			assert.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}, kit.CodesOf(err))
+			assert.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}, protocol.CodesOf(err))
 		})
 	}
 }
@@ -97,7 +97,7 @@ func FuzzPath(f *testing.F) {
 		_, found, err := Value(document, path)
 		if err != nil {
 			require.False(t, found)
-			require.True(t, kit.IsUnrecoverable(err))
+			require.True(t, protocol.IsUnrecoverable(err))
 		}
 	})
 }

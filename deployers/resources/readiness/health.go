@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness/health"
 )
@@ -87,17 +87,17 @@ func (h Health) lack(ctx context.Context, ref managedresource.ResourceReference,
 
 // explained adds to the error of an object that has failed what its Pods say.
 func explained(err error, why string) error {
-	var failed *kit.Failure
+	var failed *protocol.Failure
 	if !errors.As(err, &failed) || failed.Reason != reasonFailed {
 		return err
 	}
-	return &kit.Failure{Kind: failed.Kind, Reason: failed.Reason, Err: fmt.Errorf("%w; %s", failed.Err, why)}
+	return &protocol.Failure{Kind: failed.Kind, Reason: failed.Reason, Err: fmt.Errorf("%w; %s", failed.Err, why)}
 }
 
 // ForgetFailedRuns takes from the records of Jobs that are not ready that they have run, when the error says that an object has failed: the next job
 // runs them again.
 func ForgetFailedRuns(records []managedresource.ManagedResourceStatus, unready []Subject, err error) {
-	var failed *kit.Failure
+	var failed *protocol.Failure
 	if !errors.As(err, &failed) || failed.Reason != reasonFailed {
 		return
 	}
@@ -114,7 +114,7 @@ func lackIn(ref managedresource.ResourceReference, verdict *status.Result) (stri
 	case status.CurrentStatus:
 		return "", nil
 	case status.FailedStatus:
-		return "", &kit.Failure{Kind: kit.Stalled, Reason: reasonFailed, Err: fmt.Errorf("%s has failed: %s", ref, verdict.Message)}
+		return "", &protocol.Failure{Kind: protocol.Stalled, Reason: reasonFailed, Err: fmt.Errorf("%s has failed: %s", ref, verdict.Message)}
 	}
 	return fmt.Sprintf("%s is not ready: %s", ref, verdict.Message), nil
 }

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/flux-landscaper/flux-landscaper/api/beginning"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
@@ -121,14 +121,14 @@ func (c *Checks) look(ctx context.Context, subject Subject) (Subject, error) {
 	}
 	lack, err := c.Health.lack(ctx, subject.Resource, live)
 	if live == nil || lack == "" && err == nil {
-		seen.lack = beginning.Of(lack, resources.MaxReason)
+		seen.lack = foreign.Beginning(lack, resources.MaxReason)
 		return seen, err
 	}
 	why, pods := c.trouble(ctx, live)
 	if why != "" {
 		lack, err = lack+"; "+why, explained(err, why)
 	}
-	seen.lack, seen.pods = beginning.Of(lack, resources.MaxReason), pods
+	seen.lack, seen.pods = foreign.Beginning(lack, resources.MaxReason), pods
 	return seen, err
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -241,7 +241,7 @@ func Split(records []managedresource.ManagedResourceStatus) (confirmed, attempte
 func Location(ctx context.Context, s *resources.Session) (managedresource.ClusterReference, error) {
 	identity, err := s.Cluster.Identity(ctx)
 	if err != nil && objects.IsUnauthorized(err) {
-		err = kit.Coded(err, v1alpha1.ErrorUnauthorized)
+		err = protocol.Coded(err, v1alpha1.ErrorUnauthorized)
 	}
 	return managedresource.ClusterReference{Target: s.Cluster.Name, UID: identity.UID, Address: identity.Address}, err
 }

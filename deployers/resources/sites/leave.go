@@ -8,10 +8,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/flux-landscaper/flux-landscaper/api/bounded"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources/removal"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -43,8 +43,8 @@ func LeaveOrWarn(ctx context.Context, s *resources.Session, departure *Departure
 
 // isLasting reports whether a person has to act before a cluster can be left: nothing leads there, or what leads there may not do it.
 func isLasting(err error) bool {
-	var failure *kit.Failure
-	return isAstray(err) || kit.IsUnrecoverable(err) || errors.As(err, &failure) && failure.Kind == kit.Stalled
+	var failure *protocol.Failure
+	return isAstray(err) || protocol.IsUnrecoverable(err) || errors.As(err, &failure) && failure.Kind == protocol.Stalled
 }
 
 // LeaveElsewhere uninstalls what a settled inventory has on other clusters, by the Targets that led to them. Sites leave the inventory when
@@ -76,7 +76,7 @@ func leaveAll(ctx context.Context, s *resources.Session, inventory *managedresou
 		progress.Add(more)
 	}
 	inventory.Sites = left
-	return progress, bounded.Join(forGood), bounded.Join(forNow)
+	return progress, fault.Join(forGood), fault.Join(forNow)
 }
 
 func cannotLeave(site managedresource.Site, err error) error {

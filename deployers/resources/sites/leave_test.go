@@ -11,18 +11,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flux-landscaper/flux-landscaper/api/bounded"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 )
 
 func TestFewClustersThatCannotBeLeftAreNamed(t *testing.T) {
 	inventory := &managedresource.Inventory{}
-	for i := range 3 * bounded.Most {
+	for i := range 3 * fault.MostProblems {
 		inventory.Sites = append(inventory.Sites, managedresource.Site{Cluster: managedresource.ClusterReference{Target: fmt.Sprint(i)}})
 	}
 	_, err := LeaveElsewhere(t.Context(), &resources.Session{}, inventory, nil, nil)
 	require.ErrorContains(t, err, "there are more problems than these")
-	assert.Equal(t, bounded.Most, strings.Count(err.Error(), "cannot uninstall"))
-	assert.Len(t, inventory.Sites, 3*bounded.Most)
+	assert.Equal(t, fault.MostProblems, strings.Count(err.Error(), "cannot uninstall"))
+	assert.Len(t, inventory.Sites, 3*fault.MostProblems)
 }

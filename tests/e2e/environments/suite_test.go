@@ -41,7 +41,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/environment"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
 	"github.com/flux-landscaper/flux-landscaper/controllers/registration"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 	"github.com/flux-landscaper/flux-landscaper/tests/mortal"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
@@ -147,7 +148,7 @@ func (s *stage) start() {
 	require.NoError(s.t, err)
 	mgr, err := ctrl.NewManager(s.access, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &yes},
-		Cache: cache.Options{DefaultTransform: kit.StripManagedFields, ByObject: map[client.Object]cache.ByObject{
+		Cache: cache.Options{DefaultTransform: protocol.StripManagedFields, ByObject: map[client.Object]cache.ByObject{
 			&corev1.ServiceAccount{}:     {Label: made},
 			&rbacv1.ClusterRoleBinding{}: {Label: made},
 			&rbacv1.RoleBinding{}:        {Label: made},
@@ -166,12 +167,12 @@ func (s *stage) start() {
 	environments := &environment.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: s.events, Homes: pair.Homes{Shared: s.namespace},
 		Now:     func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) },
-		Backoff: kit.NewBackoff(10*time.Millisecond, time.Second), TokenLife: s.tokenLife, Share: !s.isolated,
+		Backoff: queue.NewBackoff(10*time.Millisecond, time.Second), TokenLife: s.tokenLife, Share: !s.isolated,
 	}
 	require.NoError(s.t, environments.SetupWithManager(mgr, 2))
 	registrations := &registration.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: s.events, Homes: pair.Homes{Shared: s.namespace}, Now: time.Now,
-		Backoff: kit.NewBackoff(10*time.Millisecond, time.Second),
+		Backoff: queue.NewBackoff(10*time.Millisecond, time.Second),
 	}
 	require.NoError(s.t, registrations.SetupWithManager(mgr, 2))
 	s.stop = platform.Run(s.ctx, s.t, mgr)

@@ -16,13 +16,13 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // CauseBelow returns why the first child of which a job is tried again is not done, with the way to it, or else what the first one waits for that is no
 // sibling of it.
-func CauseBelow(job string, execution *v1alpha1.Execution, children map[string]*v1alpha1.Installation) (cause kit.Cause) {
-	var found []kit.Cause
+func CauseBelow(job string, execution *v1alpha1.Execution, children map[string]*v1alpha1.Installation) (cause protocol.Cause) {
+	var found []protocol.Cause
 	if execution != nil {
 		found = append(found, causeAt(execution, job))
 	}
@@ -40,11 +40,11 @@ func CauseBelow(job string, execution *v1alpha1.Execution, children map[string]*
 	return cause
 }
 
-func causeAt(child kit.JobObject, job string) kit.Cause {
+func causeAt(child protocol.JobObject, job string) protocol.Cause {
 	if child.Job().JobID != job {
-		return kit.Cause{}
+		return protocol.Cause{}
 	}
-	return kit.CauseOf(child)
+	return protocol.CauseOf(child)
 }
 
 // EndsFirst says which of the children that are being deleted has another job than the given one, which its parent waits for: one that began when
@@ -63,12 +63,12 @@ func EndsFirst(job string, execution *v1alpha1.Execution, children map[string]*v
 	return ""
 }
 
-func endsFirst(job, kind string, child kit.JobObject) string {
+func endsFirst(job, kind string, child protocol.JobObject) string {
 	if child.GetDeletionTimestamp().IsZero() || child.Job().IsIdle() || child.Job().JobID == job {
 		return ""
 	}
 	found := fmt.Sprintf("%s %s is being deleted and still has a job of its own, which has to end first", kind, child.GetName())
-	if cause := kit.CauseOf(child); cause.Message != "" {
+	if cause := protocol.CauseOf(child); cause.Message != "" {
 		return found + ": " + cause.Message
 	}
 	if !child.Job().Phase.IsDeletion() {
@@ -88,11 +88,11 @@ func JudgeExecution(execution *v1alpha1.Execution, job string) error {
 	case status.IsIdle() && status.Phase == v1alpha1.PhaseDeleteFailed:
 		return ExecutionFailure(execution)
 	case status.JobIDFinished != job:
-		return kit.ErrStop
+		return protocol.ErrStop
 	case status.Phase.IsFailed():
 		return ExecutionFailure(execution)
 	case !execution.DeletionTimestamp.IsZero():
-		return kit.ErrStop
+		return protocol.ErrStop
 	case status.Phase == v1alpha1.PhaseSucceeded:
 		return nil
 	}
@@ -100,8 +100,8 @@ func JudgeExecution(execution *v1alpha1.Execution, job string) error {
 }
 
 // ExecutionFailure passes the cause of a failed Execution on, with the way to it.
-func ExecutionFailure(execution *v1alpha1.Execution) *kit.Failure {
-	failure := &kit.Failure{Kind: kit.Stalled, Operation: Operation, Reason: "ExecutionFailed"}
+func ExecutionFailure(execution *v1alpha1.Execution) *protocol.Failure {
+	failure := &protocol.Failure{Kind: protocol.Stalled, Operation: Operation, Reason: "ExecutionFailed"}
 	last := execution.Status.LastError
 	if last == nil {
 		failure.Err = fmt.Errorf("execution %s failed", execution.Name)
@@ -115,8 +115,8 @@ func ExecutionFailure(execution *v1alpha1.Execution) *kit.Failure {
 // IsStuck reports whether a child is in the middle of a job of which some deploy item is only tried again: it waits for an object that another
 // DeployItem holds, for a target that does not answer, for a quota. A sub-installation with an error of its own is not: an interruption would
 // not end that.
-func IsStuck(child kit.JobObject) bool {
-	if child.Job().IsIdle() || child.Job().Phase != v1alpha1.PhaseProgressing || !child.GetDeletionTimestamp().IsZero() || !kit.CauseOf(child).IsStuck() {
+func IsStuck(child protocol.JobObject) bool {
+	if child.Job().IsIdle() || child.Job().Phase != v1alpha1.PhaseProgressing || !child.GetDeletionTimestamp().IsZero() || !protocol.CauseOf(child).IsStuck() {
 		return false
 	}
 	inst, ok := child.(*v1alpha1.Installation)
@@ -175,7 +175,7 @@ func lostJob(inst *v1alpha1.Installation, children map[string]*v1alpha1.Installa
 
 // Given reports whether a child has been given a job. An Execution takes a job from the annotation only together with a new spec; in deletion
 // it takes none.
-func Given(child kit.JobObject, job string) bool {
+func Given(child protocol.JobObject, job string) bool {
 	if child.Job().JobID == job {
 		return true
 	}
@@ -193,12 +193,12 @@ func isAt(inst *v1alpha1.Installation, job string) bool {
 
 // IsInterruptedIdle reports whether an interruption is left on a child that has ended the job it was for. The child takes it away in a write of
 // its own after the end, and until then it would end the next job, too: whoever gives the child a job takes it away first.
-func IsInterruptedIdle(child kit.JobObject) bool {
+func IsInterruptedIdle(child protocol.JobObject) bool {
 	return child.Job().IsIdle() && child.GetAnnotations()[v1alpha1.OperationAnnotation] == v1alpha1.OperationInterrupt
 }
 
 // Unfinished is what lastError shows while children are at work; its codes say that it is no error.
-var Unfinished = &kit.Failure{
+var Unfinished = &protocol.Failure{
 	Operation: Operation, Reason: meta.ProgressingReason, Err: errors.New("the deploy items are not finished"),
 	Codes: []v1alpha1.ErrorCode{v1alpha1.ErrorUnfinished, v1alpha1.ErrorForInfoOnly, v1alpha1.ErrorNoRetry},
 }
@@ -282,7 +282,7 @@ func FailedWith(inst, parent, successor *v1alpha1.Installation) bool {
 }
 
 // DeleteFailed reports whether the last deletion job of an Installation has failed.
-func DeleteFailed(obj kit.JobObject) bool {
+func DeleteFailed(obj protocol.JobObject) bool {
 	return obj.Job().Phase == v1alpha1.PhaseDeleteFailed && obj.Job().IsIdle()
 }
 
@@ -296,8 +296,8 @@ func LastMessage(last *v1alpha1.Error) string {
 
 // Loss is a child that is not as the last job left it.
 type Loss struct {
-	// Reason is kit.ReasonChildLost, kit.ReasonContinuousFailed where the child is there and its deploy items have failed by the clock, or
-	// kit.ReasonExportLost.
+	// Reason is protocol.ReasonChildLost, protocol.ReasonContinuousFailed where the child is there and its deploy items have failed by the clock, or
+	// protocol.ReasonExportLost.
 	Reason string
 	// Missing is the child to look for before anybody is told; nil where the loss is known.
 	Missing client.Object
@@ -336,7 +336,7 @@ func LossOf(inst *v1alpha1.Installation, execution *v1alpha1.Execution, children
 
 // IsLoss reports whether a reason of the condition Ready says that something was lost.
 func IsLoss(reason string) bool {
-	return reason == kit.ReasonChildLost || reason == kit.ReasonContinuousFailed || reason == kit.ReasonExportLost
+	return reason == protocol.ReasonChildLost || reason == protocol.ReasonContinuousFailed || reason == protocol.ReasonExportLost
 }
 
 // ReadyOf returns the condition Ready, an empty one where there is none.
@@ -349,7 +349,7 @@ func ReadyOf(obj conditions.Getter) metav1.Condition {
 
 // lossAt describes the loss of a child by its kind and name.
 func lossAt(inst *v1alpha1.Installation, kind, name string, object client.Object, missing bool) *Loss {
-	found := &Loss{Reason: kit.ReasonChildLost, Message: fmt.Sprintf("%s %s was deleted, and what it had deployed may be gone: annotate the root %s=reconcile to deploy it again",
+	found := &Loss{Reason: protocol.ReasonChildLost, Message: fmt.Sprintf("%s %s was deleted, and what it had deployed may be gone: annotate the root %s=reconcile to deploy it again",
 		kind, name, v1alpha1.OperationAnnotation)}
 	if missing {
 		object.SetName(name)

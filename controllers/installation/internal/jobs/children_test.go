@@ -13,26 +13,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
 func TestIsStuck(t *testing.T) {
-	at := func(phase v1alpha1.Phase, last *kit.Failure) *v1alpha1.Installation {
+	at := func(phase v1alpha1.Phase, last *protocol.Failure) *v1alpha1.Installation {
 		child := fixture.WithJobs("job", "former")
-		child.Status.Phase, child.Status.LastError = phase, kit.NewError(nil, last, time.Now())
-		kit.Progress(child, meta.ProgressingWithRetryReason, "item: belongs to another")
+		child.Status.Phase, child.Status.LastError = phase, protocol.NewError(nil, last, time.Now())
+		protocol.Progress(child, meta.ProgressingWithRetryReason, "item: belongs to another")
 		return child
 	}
-	own := &kit.Failure{Operation: Operation, Reason: "Forbidden", Err: errors.New("exceeded quota")}
+	own := &protocol.Failure{Operation: Operation, Reason: "Forbidden", Err: errors.New("exceeded quota")}
 	working, deleted, idle, now := at("Progressing", Unfinished), at("Progressing", Unfinished), at("Progressing", Unfinished), metav1.Now()
-	kit.Progress(working, meta.ProgressingReason, "deploy items are at work")
+	protocol.Progress(working, meta.ProgressingReason, "deploy items are at work")
 	deleted.DeletionTimestamp, idle.Status.JobIDFinished = &now, "job"
 	execution := &v1alpha1.Execution{}
 	execution.Status.JobID, execution.Status.Phase = "job", v1alpha1.PhaseProgressing
-	kit.TryAgain(execution, own, time.Now())
+	protocol.TryAgain(execution, own, time.Now())
 	for name, tc := range map[string]struct {
-		child kit.JobObject
+		child protocol.JobObject
 		stuck bool
 	}{
 		"an item of it is tried again":          {at("Progressing", Unfinished), true},
@@ -130,7 +130,7 @@ func TestPrepared(t *testing.T) {
 
 func TestJobsThatDeletedChildrenEndFirst(t *testing.T) {
 	const job, first = "b", " is being deleted and still has a job of its own, which has to end first"
-	at := func(obj kit.JobObject, name string, phase v1alpha1.Phase, id, finished string) {
+	at := func(obj protocol.JobObject, name string, phase v1alpha1.Phase, id, finished string) {
 		obj.SetName(name)
 		obj.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
 		obj.Job().Phase, obj.Job().JobID, obj.Job().JobIDFinished = phase, id, finished
@@ -149,7 +149,9 @@ func TestJobsThatDeletedChildrenEndFirst(t *testing.T) {
 		return child
 	}
 	stays := func(inst *v1alpha1.Installation) { inst.DeletionTimestamp = nil }
-	refused := func(inst *v1alpha1.Installation) { kit.Progress(inst, meta.ProgressingWithRetryReason, "no rights") }
+	refused := func(inst *v1alpha1.Installation) {
+		protocol.Progress(inst, meta.ProgressingWithRetryReason, "no rights")
+	}
 	for name, tc := range map[string]struct {
 		execution *v1alpha1.Execution
 		child     *v1alpha1.Installation
@@ -228,8 +230,8 @@ func TestE11JudgeExecution(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := JudgeExecution(c.execution, "b")
-			var failure *kit.Failure
-			assert.Equal(t, c.waits, errors.Is(err, kit.ErrStop))
+			var failure *protocol.Failure
+			assert.Equal(t, c.waits, errors.Is(err, protocol.ErrStop))
 			assert.Equal(t, c.failed, errors.As(err, &failure))
 			assert.Equal(t, c.waits || c.failed, err != nil)
 		})
@@ -238,9 +240,9 @@ func TestE11JudgeExecution(t *testing.T) {
 
 func TestCauseBelow(t *testing.T) {
 	const job = "b"
-	at := func(obj kit.JobObject, job, cause string) {
+	at := func(obj protocol.JobObject, job, cause string) {
 		obj.Job().JobID, obj.Job().JobIDFinished = job, "a"
-		kit.ShowCause(obj, kit.Cause{Reason: meta.ProgressingWithRetryReason, Message: cause}, "")
+		protocol.ShowCause(obj, protocol.Cause{Reason: meta.ProgressingWithRetryReason, Message: cause}, "")
 	}
 	execution := func(job, cause string) *v1alpha1.Execution {
 		execution := &v1alpha1.Execution{}
@@ -254,7 +256,7 @@ func TestCauseBelow(t *testing.T) {
 	}
 	waits := func(reason, message string) *v1alpha1.Installation {
 		child := child(job, "")
-		kit.Progress(child, reason, message)
+		protocol.Progress(child, reason, message)
 		return child
 	}
 	type children = map[string]*v1alpha1.Installation
@@ -269,9 +271,9 @@ func TestCauseBelow(t *testing.T) {
 		"one of a child":           {execution(job, ""), children{"x": child(job, ""), "y": child(job, "boom")}, "y: boom"},
 		"the own comes first":      {execution(job, "own"), children{"x": child(job, "boom")}, "own"},
 		"of an earlier job":        {execution("a", "boom"), children{"x": child("a", "boom")}, ""},
-		"a child that waits":       {execution(job, ""), children{"x": waits(kit.ReasonWaiting, "for a Job")}, "x: for a Job"},
-		"a retry before a wait":    {nil, children{"x": waits(kit.ReasonWaiting, "for a Job"), "y": child(job, "boom")}, "y: boom"},
-		"an agent before a wait":   {nil, children{"x": waits(kit.ReasonWaiting, "for a Job"), "y": waits(kit.ReasonAgentUnreachable, "gone")}, "y: gone"},
+		"a child that waits":       {execution(job, ""), children{"x": waits(protocol.ReasonWaiting, "for a Job")}, "x: for a Job"},
+		"a retry before a wait":    {nil, children{"x": waits(protocol.ReasonWaiting, "for a Job"), "y": child(job, "boom")}, "y: boom"},
+		"an agent before a wait":   {nil, children{"x": waits(protocol.ReasonWaiting, "for a Job"), "y": waits(protocol.ReasonAgentUnreachable, "gone")}, "y: gone"},
 		"a child behind a sibling": {nil, children{"x": waits(ReasonPredecessorUnready, "for y"), "y": child(job, "")}, ""},
 		"the first child by names": {nil, children{"y": child(job, "2"), "x": child(job, "1")}, "x: 1"},
 	} {

@@ -12,7 +12,7 @@ import (
 	"regexp"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/notify"
+	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
 )
 
 // RevisionOf returns the revision of the first source of the last job, or the version of the component where there is no source; "" where the

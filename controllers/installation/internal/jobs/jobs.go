@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
 
@@ -225,7 +225,7 @@ func KeepsDeployed(inst *v1alpha1.Installation) bool {
 }
 
 // OperationInGitCondition is True while Flux keeps an operation annotation on an Installation. Its message names the cure.
-const OperationInGitCondition = kit.OperationInGitCondition
+const OperationInGitCondition = protocol.OperationInGitCondition
 
 // Meaning is what the operation annotation of an Installation asks for.
 type Meaning int
@@ -327,10 +327,10 @@ func HealTogether(below []*v1alpha1.Installation) bool {
 }
 
 // FailureOf returns the failure that lastError describes.
-func FailureOf(inst *v1alpha1.Installation) *kit.Failure {
+func FailureOf(inst *v1alpha1.Installation) *protocol.Failure {
 	last := inst.Status.LastError
-	return &kit.Failure{
-		Kind: kit.Stalled, Operation: last.Operation, Reason: last.Reason, Codes: last.Codes, Err: errors.New(last.Message),
+	return &protocol.Failure{
+		Kind: protocol.Stalled, Operation: last.Operation, Reason: last.Reason, Codes: last.Codes, Err: errors.New(last.Message),
 		Heals: Heals(inst, last.Operation, last.Reason),
 	}
 }

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
@@ -19,13 +19,13 @@ func TestLossOf(t *testing.T) {
 	there, going := &v1alpha1.Execution{}, &v1alpha1.Execution{}
 	going.DeletionTimestamp = &metav1.Time{Time: metav1.Now().Time}
 	deeper := fixture.Working("root-sub", "2", "job")
-	kit.Pending(deeper, kit.ReasonChildLost, "execution root-sub was deleted")
+	protocol.Pending(deeper, protocol.ReasonChildLost, "execution root-sub was deleted")
 	drifted := &v1alpha1.Execution{}
-	kit.Pending(drifted, kit.ReasonContinuousFailed, "deploy item a is broken")
+	protocol.Pending(drifted, protocol.ReasonContinuousFailed, "deploy item a is broken")
 	unwell := fixture.Working("root-sub", "2", "job")
-	kit.Pending(unwell, kit.ReasonContinuousFailed, "deploy item b is broken")
+	protocol.Pending(unwell, protocol.ReasonContinuousFailed, "deploy item b is broken")
 	poorer := &v1alpha1.Execution{}
-	kit.Pending(poorer, kit.ReasonChildLost, "deploy item a of execution root was deleted")
+	protocol.Pending(poorer, protocol.ReasonChildLost, "deploy item a of execution root was deleted")
 	type children = map[string]*v1alpha1.Installation
 	sub := fixture.Working("root-sub", "2", "job")
 	for name, tc := range map[string]struct {

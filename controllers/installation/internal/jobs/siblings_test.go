@@ -14,7 +14,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
@@ -110,7 +110,7 @@ func TestWillStart(t *testing.T) {
 		"operation": {root(fixture.Operate), true},
 		"operation in Git": {root(func(inst *v1alpha1.Installation) {
 			fixture.Operate(inst)
-			conditions.MarkTrue(inst, OperationInGitCondition, kit.ReasonLoopGuard, "it comes with every sync")
+			conditions.MarkTrue(inst, OperationInGitCondition, protocol.ReasonLoopGuard, "it comes with every sync")
 		}), false},
 		"new spec":                 {root(func(inst *v1alpha1.Installation) { fixture.Following(inst).Generation = 2 }), true},
 		"new spec, nobody follows": {root(func(inst *v1alpha1.Installation) { inst.Generation = 2 }), false},
@@ -120,7 +120,7 @@ func TestWillStart(t *testing.T) {
 		}), false},
 		"looked at, nobody follows": {root(func(inst *v1alpha1.Installation) {
 			inst.Status = v1alpha1.InstallationStatus{}
-			kit.Pending(inst, kit.ReasonNotTriggered, "the spec is not applied yet")
+			protocol.Pending(inst, protocol.ReasonNotTriggered, "the spec is not applied yet")
 		}), false},
 		"suspended": {root(func(inst *v1alpha1.Installation) {
 			fixture.Operate(inst)

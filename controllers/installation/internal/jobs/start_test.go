@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
@@ -53,7 +53,7 @@ func TestCauses(t *testing.T) {
 	edited := func(inst *v1alpha1.Installation) { inst.Generation++ }
 	inGit := func(inst *v1alpha1.Installation) {
 		fixture.Operate(inst)
-		conditions.MarkTrue(inst, OperationInGitCondition, kit.ReasonLoopGuard, "it comes with every sync")
+		conditions.MarkTrue(inst, OperationInGitCondition, protocol.ReasonLoopGuard, "it comes with every sync")
 	}
 	always := []Cause{ImportedContent, Request, ClearWay, FreeExports}
 	for name, tc := range map[string]struct {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 // Indexes of DataObjects and Targets.
@@ -89,12 +89,12 @@ func sameValue(a, b client.Object) bool {
 	case *v1alpha1.DataObject:
 		b, ok := b.(*v1alpha1.DataObject)
 		return ok && reflect.DeepEqual(a.SecretReference, b.SecretReference) &&
-			(b.SecretReference != nil || kit.SameRawJSON(a.Data.RawMessage, b.Data.RawMessage))
+			(b.SecretReference != nil || storage.SameRawJSON(a.Data.RawMessage, b.Data.RawMessage))
 	case *v1alpha1.Target:
 		b, ok := b.(*v1alpha1.Target)
 		return ok && a.Spec.Type == b.Spec.Type && a.Spec.ServiceAccountName == b.Spec.ServiceAccountName &&
 			reflect.DeepEqual(a.Spec.SecretRef, b.Spec.SecretRef) &&
-			kit.SameRawJSON(rawOf(a.Spec.Configuration), rawOf(b.Spec.Configuration))
+			storage.SameRawJSON(rawOf(a.Spec.Configuration), rawOf(b.Spec.Configuration))
 	}
 	return false
 }
@@ -143,7 +143,7 @@ func HashOf(hashes map[string]string) string {
 	if err != nil {
 		return ""
 	}
-	return kit.DataHash(v1alpha1.NewAnyJSON(raw))
+	return storage.DataHash(v1alpha1.NewAnyJSON(raw))
 }
 
 // ValueHash returns the hash of one imported value.
@@ -152,7 +152,7 @@ func ValueHash(value any) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encode import: %w", err)
 	}
-	return kit.DataHash(v1alpha1.NewAnyJSON(raw)), nil
+	return storage.DataHash(v1alpha1.NewAnyJSON(raw)), nil
 }
 
 // LastAppliedAnnotation is kubectl's record of the original; it would double the size of a copy.

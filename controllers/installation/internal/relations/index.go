@@ -13,7 +13,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 // Indexes find Installations by what they are related through.
@@ -57,7 +57,7 @@ func ScopeOf(inst *v1alpha1.Installation) string {
 	if inst.IsRoot() {
 		return ""
 	}
-	return kit.InstallationScope(ParentOf(inst))
+	return storage.InstallationScope(ParentOf(inst))
 }
 
 // ImportsOf indexes Installations by the objects of their namespace that they import.
@@ -75,12 +75,12 @@ func ImportsOf(obj client.Object) []string {
 		case data.ConfigMapRef != nil:
 			keys = append(keys, "ConfigMap/"+data.ConfigMapRef.Name)
 		default:
-			keys = append(keys, "DataObject/"+kit.DataName(scope, data.DataRef))
+			keys = append(keys, "DataObject/"+storage.DataName(scope, data.DataRef))
 		}
 	}
 	for i := range inst.Spec.Imports.Targets {
 		for _, name := range TargetNames(&inst.Spec.Imports.Targets[i]) {
-			keys = append(keys, "Target/"+kit.DataName(scope, name))
+			keys = append(keys, "Target/"+storage.DataName(scope, name))
 		}
 	}
 	return keys
@@ -118,10 +118,10 @@ func ExportsOf(obj client.Object) []string {
 	var keys []string
 	scope := ScopeOf(inst)
 	for i := range inst.Spec.Exports.Data {
-		keys = append(keys, "DataObject/"+kit.DataName(scope, inst.Spec.Exports.Data[i].DataRef))
+		keys = append(keys, "DataObject/"+storage.DataName(scope, inst.Spec.Exports.Data[i].DataRef))
 	}
 	for i := range inst.Spec.Exports.Targets {
-		keys = append(keys, "Target/"+kit.DataName(scope, inst.Spec.Exports.Targets[i].Target))
+		keys = append(keys, "Target/"+storage.DataName(scope, inst.Spec.Exports.Targets[i].Target))
 	}
 	return keys
 }

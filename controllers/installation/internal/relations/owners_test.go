@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
 
@@ -70,9 +70,9 @@ func TestT01OnlyWhomTheParentListsIsNested(t *testing.T) {
 				assert.Equal(t, tc.root, root.Name)
 				return
 			}
-			var failure *kit.Failure
+			var failure *protocol.Failure
 			require.ErrorAs(t, err, &failure)
-			assert.Equal(t, kit.Stalled, failure.Kind)
+			assert.Equal(t, protocol.Stalled, failure.Kind)
 			assert.Equal(t, reasonForeignOwner, failure.Reason)
 			assert.ErrorContains(t, err, tc.says)
 			assert.ErrorContains(t, err, "remove the owner reference")

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // Finder finds the Installations that one is related to.
@@ -70,7 +70,7 @@ func (f *Finder) ListingParent(
 			}
 		}
 	}
-	return nil, kit.Stall(ownerOperation, reasonForeignOwner, "metadata.ownerReferences: installation %s is not a sub-installation of %s: %w; "+
+	return nil, protocol.Stall(ownerOperation, reasonForeignOwner, "metadata.ownerReferences: installation %s is not a sub-installation of %s: %w; "+
 		"remove the owner reference", inst.Name, owner.Name, problem)
 }
 
@@ -82,7 +82,7 @@ func (f *Finder) Root(ctx context.Context, inst *v1alpha1.Installation) (*v1alph
 			return nil, err
 		}
 		if seen[current.UID] || len(seen) == MaxDepth {
-			return nil, kit.Stall(ownerOperation, reasonForeignOwner, "metadata.ownerReferences: the owners of installation %s do not lead to a root "+
+			return nil, protocol.Stall(ownerOperation, reasonForeignOwner, "metadata.ownerReferences: the owners of installation %s do not lead to a root "+
 				"within %d steps; remove the owner reference, or nest sub-installations less deeply", inst.Name, MaxDepth)
 		}
 		seen[current.UID] = true

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 func named(namespace, name string) metav1.ObjectMeta {
@@ -70,8 +70,8 @@ func TestWhomAnEventOfAnObjectWakes(t *testing.T) {
 	foreign.RepositoryContext = &v1alpha1.AnyJSON{RawMessage: []byte(`{"type":"fluxSource","sourceRef":{"kind":"GitRepository","namespace":"n","name":"shop"}}`)}
 	follows := with(tied("follows", "8", "9"), following("shop"))
 	git := func(name string) client.Object { return &sourcev1.GitRepository{ObjectMeta: named("n", name)} }
-	data := &v1alpha1.DataObject{ObjectMeta: named("n", kit.DataName("", "in"))}
-	target := &v1alpha1.Target{ObjectMeta: named("n", kit.DataName("", "in"))}
+	data := &v1alpha1.DataObject{ObjectMeta: named("n", storage.DataName("", "in"))}
+	target := &v1alpha1.Target{ObjectMeta: named("n", storage.DataName("", "in"))}
 	secret := func(name string) client.Object { return &corev1.Secret{ObjectMeta: named("n", name)} }
 	for name, tc := range map[string]struct {
 		kind    string
@@ -114,7 +114,7 @@ func following(name string) func(*v1alpha1.Installation) {
 
 func TestAnObjectThatWasGoneInBetweenWakesItsExporters(t *testing.T) {
 	p := newPost(t, tied("exporter", "1", "out"))
-	data := &v1alpha1.DataObject{ObjectMeta: named("n", kit.DataName("", "out"))}
+	data := &v1alpha1.DataObject{ObjectMeta: named("n", storage.DataName("", "out"))}
 	for _, happens := range []func(*testing.T, handler.EventHandler, requestQueue){deletion(data), creation(data)} {
 		happens(t, p.finder.eventsOf("DataObject"), p.queue)
 	}

@@ -24,8 +24,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit/sensitive"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
 
@@ -55,7 +55,7 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 			return fmt.Errorf("index installations by %s: %w", field, err)
 		}
 	}
-	if err := indexer.IndexField(ctx, &v1alpha1.DataObject{}, secretIndex, sensitive.SecretOf); err != nil {
+	if err := indexer.IndexField(ctx, &v1alpha1.DataObject{}, secretIndex, storage.SecretOf); err != nil {
 		return fmt.Errorf("index data by Secret: %w", err)
 	}
 	if err := indexer.IndexField(ctx, &v1alpha1.Context{}, inputs.UsedByContextIndex, inputs.UsedByContext); err != nil {
@@ -69,14 +69,14 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 func (f Finder) Watch(mgr ctrl.Manager) (*builder.Builder, error) {
 	watches := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Installation{}).
-		Watches(&v1alpha1.Execution{}, kit.WakeController("Installation")).
-		Watches(&v1alpha1.Installation{}, kit.WakeController("Installation")).
+		Watches(&v1alpha1.Execution{}, protocol.WakeController("Installation")).
+		Watches(&v1alpha1.Installation{}, protocol.WakeController("Installation")).
 		Watches(&v1alpha1.Installation{}, f.siblingEvents()).
 		Watches(&v1alpha1.Execution{}, handler.EnqueueRequestsFromMapFunc(namesake), builder.WithPredicates(onlyDeletions)).
 		WatchesMetadata(&corev1.Secret{}, f.eventsOf("Secret")).
 		WatchesMetadata(&corev1.ConfigMap{}, f.eventsOf("ConfigMap")).
 		Watches(&v1alpha1.DataObject{}, f.eventsOf("DataObject")).
-		Watches(&v1alpha1.Target{}, f.eventsOf("Target"), builder.WithPredicates(kit.BeyondStatus)).
+		Watches(&v1alpha1.Target{}, f.eventsOf("Target"), builder.WithPredicates(protocol.BeyondStatus)).
 		Watches(&v1alpha1.Context{}, f.eventsOf("Context")).
 		Watches(&v1alpha1.ComponentVersionOverwrites{}, f.eventsOf("ComponentVersionOverwrites"))
 	if f.Namespaces {

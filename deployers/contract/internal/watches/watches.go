@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
@@ -266,7 +266,7 @@ func (s *sharedWatch) run(ctx context.Context) {
 		if time.Since(started) > maxBackoff {
 			attempt = 0
 		}
-		kit.Sleep(ctx, kit.Doubled(minBackoff, maxBackoff, attempt))
+		queue.Sleep(ctx, queue.Doubled(minBackoff, maxBackoff, attempt))
 		s.wakeAll()
 	}
 }

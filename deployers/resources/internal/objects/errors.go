@@ -14,7 +14,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -39,11 +39,11 @@ func ObjectError(verb string, ref managedresource.ResourceReference, err error) 
 	wrapped := &Failure{Text: fmt.Sprintf("cannot %s %s: %s", verb, ref, target.ShownError(err)), Cause: err}
 	if IsUnauthorized(err) {
 		wrapped.Text += "; give the credentials of the target the permission, or correct them"
-		return kit.Coded(wrapped, v1alpha1.ErrorUnauthorized)
+		return protocol.Coded(wrapped, v1alpha1.ErrorUnauthorized)
 	}
 	if cure := cureOf(err); cure != "" {
 		wrapped.Text += "; " + cure
-		return kit.Coded(wrapped, v1alpha1.ErrorConfigurationProblem)
+		return protocol.Coded(wrapped, v1alpha1.ErrorConfigurationProblem)
 	}
 	return wrapped
 }
@@ -52,9 +52,9 @@ func ObjectError(verb string, ref managedresource.ResourceReference, err error) 
 // is Invalid, too, and may become free.
 func cureOf(err error) string {
 	switch {
-	case kit.IsTooLarge(err):
+	case protocol.IsTooLarge(err):
 		return "no API server stores an object of this size; make it smaller, or several of it"
-	case kit.IsRefusedForGood(err) && !strings.Contains(err.Error(), "is already allocated"), apierrors.IsBadRequest(err) && isUndecodable.MatchString(err.Error()):
+	case protocol.IsRefusedForGood(err) && !strings.Contains(err.Error(), "is already allocated"), apierrors.IsBadRequest(err) && isUndecodable.MatchString(err.Error()):
 		return "correct what the manifest or the chart says there"
 	}
 	return ""
@@ -112,7 +112,7 @@ func IsNoMatch(err error) bool {
 
 // Misconfigured returns an error that a person has to end by changing the DeployItem.
 func Misconfigured(format string, args ...any) error {
-	return kit.Coded(fmt.Errorf(format, args...), v1alpha1.ErrorConfigurationProblem)
+	return protocol.Coded(fmt.Errorf(format, args...), v1alpha1.ErrorConfigurationProblem)
 }
 
 // ErrLostRace says that the object changed, came or went between read and write.

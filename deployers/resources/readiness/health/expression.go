@@ -20,7 +20,7 @@ import (
 	"github.com/google/cel-go/ext"
 	"github.com/google/cel-go/interpreter"
 
-	"github.com/flux-landscaper/flux-landscaper/api/beginning"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
 // Bounds of one expression.
@@ -111,7 +111,7 @@ func isCostly(err error) bool {
 
 // shown returns the text of a problem in one line.
 func shown(err error) string {
-	return beginning.Of(strings.Join(strings.Fields(err.Error()), " "), maxShown)
+	return foreign.Beginning(strings.Join(strings.Fields(err.Error()), " "), maxShown)
 }
 
 // inspect refuses functions.

@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
@@ -167,7 +167,7 @@ func TestItemsOfAnEnvironmentWithoutAgentWait(t *testing.T) {
 		if s.Client().List(s.Ctx, items, client.MatchingLabels{v1alpha1.ExecutionManagedByLabel: "three-lonely"}) != nil || len(items.Items) != 1 {
 			return false
 		}
-		return conditions.GetReason(&items.Items[0], meta.ReconcilingCondition) == kit.ReasonAgentUnreachable
+		return conditions.GetReason(&items.Items[0], meta.ReconcilingCondition) == protocol.ReasonAgentUnreachable
 	}
 	require.Eventually(t, waits, landscape.Patience, 50*time.Millisecond)
 	require.Never(t, func() bool { return !waits() }, 2*pickupTimeout, 100*time.Millisecond)
