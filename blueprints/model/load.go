@@ -192,24 +192,24 @@ func lineOf(text []byte, path string) int {
 	return node.Line
 }
 
-// Child returns the value at one step below a YAML node, and the line of its key; nil if there is none.
-func Child(node *yamlv3.Node, step string) (*yamlv3.Node, int) {
+// Child returns the value at one step below a YAML node, and its key, which is the value itself in a list; nil if there is none.
+func Child(node *yamlv3.Node, step string) (value, key *yamlv3.Node) {
 	if node.Kind == yamlv3.AliasNode {
 		node = node.Alias
 	}
 	if node.Kind == yamlv3.SequenceNode {
 		index, err := strconv.Atoi(step)
 		if err != nil || index < 0 || index >= len(node.Content) {
-			return nil, 0
+			return nil, nil
 		}
-		return node.Content[index], node.Content[index].Line
+		return node.Content[index], node.Content[index]
 	}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		if node.Content[i].Value == step {
-			return node.Content[i+1], node.Content[i].Line
+			return node.Content[i+1], node.Content[i]
 		}
 	}
-	return nil, 0
+	return nil, nil
 }
 
 // Beside returns the folder of an artifact that a blueprint in the folder from names by the path to. It is an error if that leads out of the

@@ -141,6 +141,10 @@ func validate(cmd *cobra.Command, dir, output string, options lint.Options) erro
 	} else {
 		printFindings(cmd.OutOrStdout(), report)
 	}
+	if output == "text" && report.Valid() {
+		fmt.Fprintf(cmd.OutOrStdout(), "✔ blueprint is valid: %d imports, %d exports, %d executions, %d sub-installations\n",
+			report.Imports, report.Exports, report.Executions, report.Subinstallations)
+	}
 	if err == nil && !report.Valid() {
 		return errReported
 	}
@@ -154,10 +158,6 @@ func printFindings(w io.Writer, report *lint.Report) {
 			mark = "⚠"
 		}
 		fmt.Fprintln(w, mark, f)
-	}
-	if report.Valid() {
-		fmt.Fprintf(w, "✔ blueprint is valid: %d imports, %d exports, %d executions, %d sub-installations\n",
-			report.Imports, report.Exports, report.Executions, report.Subinstallations)
 	}
 }
 

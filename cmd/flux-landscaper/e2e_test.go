@@ -139,8 +139,8 @@ func TestValidate(t *testing.T) {
 	p := start(t)
 	p.write("good/blueprint.yaml", document, "bad/blueprint.yaml", document+"exports:\n- {name: a, type: data}\n")
 	assert.Equal(t, "✔ blueprint is valid: 1 imports, 0 exports, 0 executions, 0 sub-installations\n", p.must("blueprint", "validate", "good", "--set", "replicas=3"))
-	assert.Contains(t, p.fail("blueprint", "validate", "good", "--set", "replicas=many"), "✗ blueprint.yaml:4: imports[0]: the value set for \"replicas\" does not match its schema")
-	assert.Equal(t, "✗ blueprint.yaml:6: exports[0].schema: data needs a JSON schema; add schema: {} to allow any value\n", p.fail("bp", "validate", "bad"))
+	assert.Contains(t, p.fail("blueprint", "validate", "good", "--set", "replicas=many"), "✗ blueprint.yaml:4:3: imports[0]: the value set for \"replicas\" does not match its schema")
+	assert.Equal(t, "✗ blueprint.yaml:6:3: exports[0].schema: data needs a JSON schema; add schema: {} to allow any value\n", p.fail("bp", "validate", "bad"))
 	var report struct {
 		Valid    bool
 		Findings []struct {

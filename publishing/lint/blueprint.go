@@ -39,11 +39,13 @@ const maxNesting = 16
 // Blueprint checks the blueprint at the root of files. An error means that the check itself could not be done; what is wrong with the
 // blueprint is in the report.
 func Blueprint(ctx context.Context, files fs.FS, options Options) (*Report, error) {
-	c := &checker{ctx: ctx, files: files, artifact: options.Artifact, folder: options.Folder, report: &Report{Findings: []Finding{}}, seen: map[string]bool{}}
+	c := &checker{
+		reporter: reporter{report: &Report{Findings: []Finding{}}}, ctx: ctx, files: files, artifact: options.Artifact, folder: options.Folder,
+		checked: map[string]bool{}, seen: map[string]bool{},
+	}
 	if c.artifact == nil {
 		c.artifact, c.folder = files, "."
 	}
-	c.checked = map[string]bool{}
 	c.run(options)
 	c.report.sort()
 	return c.report, ctx.Err()
@@ -51,6 +53,7 @@ func Blueprint(ctx context.Context, files fs.FS, options Options) (*Report, erro
 
 // checker is one walk over one blueprint.
 type checker struct {
+	reporter
 	ctx   context.Context
 	files fs.FS
 	// artifact is what the files are a folder of. Around are the folders of the blueprints that this one is a sub-installation of, by a path, and
@@ -64,34 +67,30 @@ type checker struct {
 	nesting   int
 	document  *document
 	blueprint *model.Blueprint
-	report    *Report
 	// broken is true where blueprint.yaml breaks a rule.
 	broken bool
 	// seen are files that were checked as GoTemplates.
 	seen map[string]bool
 }
 
-func (c *checker) add(severity Severity, file string, line int, field, format string, args ...any) {
-	c.report.Findings = append(c.report.Findings, Finding{
-		Severity: severity, File: c.prefix + file, Line: line, Field: field, Message: fmt.Sprintf(format, args...),
-	})
-}
-
 // inDocument reports about a field of blueprint.yaml.
 func (c *checker) inDocument(severity Severity, field, format string, args ...any) {
-	c.add(severity, model.FileName, c.document.line(field), field, format, args...)
+	c.in(c.document, severity, field, format, args...)
 }
 
 func (c *checker) run(options Options) {
-	if !c.load() {
+	if c.rule = ruleDocument; !c.load() {
 		return
 	}
 	c.count()
+	c.rule = ruleSchema
 	c.schemas(options.Values)
+	c.rule = ruleTemplate
 	c.executors("importExecutions", c.blueprint.ImportExecutions)
 	c.executors("subinstallationExecutions", c.blueprint.SubinstallationExecutions)
 	c.executors("deployExecutions", c.blueprint.DeployExecutions)
 	c.executors("exportExecutions", c.blueprint.ExportExecutions)
+	c.rule = ruleReferences
 	c.subinstallations()
 }
 
@@ -99,11 +98,11 @@ func (c *checker) run(options Options) {
 func (c *checker) load() bool {
 	blueprint, err := model.Load(c.files)
 	text, readErr := templating.ReadFile(c.files, model.FileName)
+	c.document = parseDocument(c.prefix+model.FileName, text)
 	if readErr != nil {
-		c.add(Error, model.FileName, 0, "", "%s", firstError(err, readErr))
+		c.add(Error, c.document.file, place{}, "", "%s", cmp.Or(err, readErr))
 		return false
 	}
-	c.document = parseDocument(text)
 	var invalid *model.ValidationError
 	switch {
 	case errors.As(err, &invalid):
@@ -112,21 +111,17 @@ func (c *checker) load() bool {
 			c.inDocument(Error, p.Path, "%s", p.Message)
 		}
 	case err != nil:
-		message, line := splitLine(err.Error())
-		c.add(Error, model.FileName, line, "", "%s", strings.TrimPrefix(message, model.FileName+": "))
+		message, at := splitLine(err.Error())
+		c.add(Error, c.document.file, at, "", "%s", strings.TrimPrefix(message, model.FileName+": "))
 		return false
 	}
 	if c.files, _, err = model.Snapshot(c.files); err != nil {
-		c.add(Error, model.FileName, 0, "", "%s", err)
+		c.add(Error, c.document.file, place{}, "", "%s", err)
 		return false
 	}
 	c.blueprint = blueprint
-	c.unknownKeys(model.FileName, c.document, c.blueprint)
+	c.unknownKeys(c.document, c.blueprint)
 	return true
-}
-
-func firstError(errs ...error) error {
-	return errs[slices.IndexFunc(errs, func(err error) bool { return err != nil })]
 }
 
 func (c *checker) count() {
@@ -139,11 +134,13 @@ func (c *checker) count() {
 // errComponent stands for a schema in a component, which only an installation can resolve.
 var errComponent = errors.New("a component is needed")
 
+func noComponent(context.Context, string) ([]byte, error) { return nil, errComponent }
+
 // schemas compiles all schemas and checks defaults and given values against them.
 func (c *checker) schemas(values map[string]any) {
 	validator := validator{ctx: c.ctx, options: schema.Options{
 		LocalTypes: c.blueprint.LocalTypes, Blueprint: c.files,
-		Resource: func(context.Context, string) ([]byte, error) { return nil, errComponent },
+		Resource: noComponent,
 	}}
 	for _, name := range slices.Sorted(maps.Keys(c.blueprint.LocalTypes)) {
 		c.compile(validator, "localTypes."+name, c.blueprint.LocalTypes[name].RawMessage, nil)
@@ -160,7 +157,7 @@ func (c *checker) schemas(values map[string]any) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !known[name] {
-			c.add(Error, model.FileName, c.document.line("imports"), "imports", "there is no data import %q to set; check its name", name)
+			c.inDocument(Error, "imports", "there is no data import %q to set; check its name", name)
 		}
 	}
 }
@@ -168,7 +165,8 @@ func (c *checker) schemas(values map[string]any) {
 // name warns about what is declared twice; where the two differ, a rule is broken, and reported already.
 func (c *checker) name(at, what, name string, names map[string]bool) {
 	if names[name] && !c.broken {
-		c.inDocument(Warning, at, "the %s %q is declared twice in the same words; remove one", what, name)
+		twice := reporter{c.report, ruleDuplicate}
+		twice.in(c.document, Warning, at, "the %s %q is declared twice in the same words; remove one", what, name)
 	}
 	names[name] = true
 }
@@ -245,64 +243,4 @@ func (c *checker) matches(v validator, at, what string, raw []byte, value any) {
 			c.inDocument(Error, at, "%s does not match its schema: %s", what, p)
 		}
 	}
-}
-
-// Severity tells what a finding means for the blueprint.
-type Severity string
-
-// Severities of findings.
-const (
-	// Error makes an installation of the blueprint fail.
-	Error Severity = "error"
-	// Warning is legal, but hardly what the author wants.
-	Warning Severity = "warning"
-)
-
-// Finding is one thing about a blueprint that its author should know.
-type Finding struct {
-	// Severity of the finding.
-	Severity Severity `json:"severity"`
-	// File of the blueprint, relative to its root.
-	File string `json:"file"`
-	// Line in the file, from 1; 0 when it is not known.
-	Line int `json:"line,omitempty"`
-	// Field of a document, like imports[0].schema; empty in templates.
-	Field string `json:"field,omitempty"`
-	// Message says what is wrong and what to do.
-	Message string `json:"message"`
-}
-
-// String returns file:line, field and message, as compilers print them.
-func (f Finding) String() string {
-	at := f.File
-	if f.Line > 0 {
-		at = fmt.Sprintf("%s:%d", at, f.Line)
-	}
-	if f.Field != "" {
-		at += ": " + f.Field
-	}
-	return at + ": " + f.Message
-}
-
-// Report is the outcome for one blueprint.
-type Report struct {
-	// Findings in the order of files and lines.
-	Findings []Finding `json:"findings"`
-	// Imports, Exports, Subinstallations and Executions count what the blueprint declares.
-	Imports          int `json:"imports"`
-	Exports          int `json:"exports"`
-	Subinstallations int `json:"subinstallations"`
-	Executions       int `json:"executions"`
-}
-
-// Valid reports whether there is no error.
-func (r *Report) Valid() bool {
-	return !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity == Error })
-}
-
-func (r *Report) sort() {
-	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
-	})
-	r.Findings = slices.Compact(r.Findings)
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"text/template/parse"
+	"unicode/utf8"
 
 	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 )
@@ -25,8 +26,8 @@ func (c *checker) goTemplate(s source) {
 	tree := parse.New("template")
 	tree.Mode = parse.SkipFuncCheck
 	if _, err := tree.Parse(s.text, "", "", trees); err != nil {
-		message, line := templateError(err)
-		c.inSource(Error, s, line, "the template cannot be parsed: %s", message)
+		message, at := templateError(err)
+		c.inSource(Error, s, at, "the template cannot be parsed: %s", message)
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(trees)) {
@@ -40,13 +41,13 @@ func (c *checker) goTemplate(s source) {
 var templatePlace = regexp.MustCompile(`^template: [^:]*:(\d+):(?:\d+:)? (.*)$`)
 
 // templateError takes name and line off a message of text/template.
-func templateError(err error) (string, int) {
+func templateError(err error) (string, place) {
 	found := templatePlace.FindStringSubmatch(err.Error())
 	if found == nil {
-		return err.Error(), 0
+		return err.Error(), place{}
 	}
 	line, _ := strconv.Atoi(found[1])
-	return found[2], line
+	return found[2], place{line: line}
 }
 
 // goWalk visits the nodes of one template.
@@ -124,7 +125,7 @@ func (w *goWalk) imports(command *parse.CommandNode) {
 			w.asked[path[1]] = true
 		}
 		isSure := !w.unsure && !w.tolerant && w.asked == nil && w.tested[path[1]] == 0
-		w.declared(w.source, w.lineOf(arg), path[1], isSure)
+		w.declared(w.source, w.placeOf(arg), path[1], isSure)
 	}
 }
 
@@ -206,17 +207,18 @@ func (w *goWalk) include(command parse.Node, name string) {
 	}
 	if !w.seen[clean(name)] {
 		w.seen[clean(name)] = true
-		w.goTemplate(source{text: string(text), file: clean(name), exact: true, included: true})
+		w.goTemplate(source{text: string(text), file: w.prefix + clean(name), exact: true, included: true})
 	}
 }
 
 func (w *goWalk) report(n parse.Node, format string, args ...any) {
-	w.inSource(Error, w.source, w.lineOf(n), format, args...)
+	w.inSource(Error, w.source, w.placeOf(n), format, args...)
 }
 
-// lineOf is a line of the text.
-func (w *goWalk) lineOf(n parse.Node) int {
-	return 1 + strings.Count(w.source.text[:min(int(n.Position()), len(w.source.text))], "\n")
+// placeOf is a place in the text.
+func (w *goWalk) placeOf(n parse.Node) place {
+	before := w.source.text[:min(int(n.Position()), len(w.source.text))]
+	return place{1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(before[1+strings.LastIndex(before, "\n"):])}
 }
 
 // functions remembers by name what functionExists found.

@@ -33,6 +33,12 @@ func run(t *testing.T, files fstest.MapFS, values map[string]any) *Report {
 	return report
 }
 
+// byLine is a finding without the column, of which TestPlaces is about.
+func byLine(f Finding) string {
+	f.Column = 0
+	return f.String()
+}
+
 func TestFindings(t *testing.T) {
 	deploy := head + "deployExecutions:\n- name: a\n  type: GoTemplate\n  file: /deploy.yaml\n"
 	spiff := head + "deployExecutions:\n- name: a\n  type: Spiff\n  file: deploy.yaml\n"
@@ -93,14 +99,14 @@ func TestFindings(t *testing.T) {
 		"sub with missing import": {tree(sub, "sub.yaml", "name: a\nblueprint: {ref: \"cd://resources/x\"}\nimports:\n  data:\n  - {name: x, dataRef: nobody}\n"), nil, Error,
 			"blueprint.yaml:3: subinstallations:"},
 		"blueprint in place": {tree(sub, "sub.yaml", "name: a\nblueprint:\n  filesystem:\n    blueprint.yaml: |\n      apiVersion: v1\n"), nil, Error,
-			"subinstallations[0]/blueprint.yaml:"},
+			"sub.yaml:4: blueprint.filesystem[blueprint.yaml]: blueprint.yaml says apiVersion"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			report := run(t, test.files, test.values)
 			found := ""
 			for _, f := range report.Findings {
-				if f.Severity == test.severity && strings.Contains(f.String(), test.want) {
-					found = f.String()
+				if f.Severity == test.severity && strings.Contains(byLine(f), test.want) {
+					found = byLine(f)
 				}
 			}
 			assert.NotEmpty(t, found, "no %s with %q in %v", test.severity, test.want, report.Findings)
@@ -141,7 +147,7 @@ exportExecutions:
 func TestWhatMostBlueprintsHave(t *testing.T) {
 	report := run(t, tree(head+"jsonSchema: \"https://json-schema.org/draft/2019-09/schema\"\ndeployExecutions:\n- {type: Spiff, template: {}}\n"), nil)
 	require.Len(t, report.Findings, 1)
-	assert.Equal(t, "blueprint.yaml:3: jsonSchema: the key is unknown and has no effect; check its spelling or remove it", report.Findings[0].String())
+	assert.Equal(t, "blueprint.yaml:3: jsonSchema: the key is unknown and has no effect; check its spelling or remove it", byLine(report.Findings[0]))
 	assert.True(t, report.Valid())
 }
 
@@ -233,7 +239,7 @@ func TestFoldersOfTheArtifact(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, report.Findings, len(test.want), report.Findings)
 			for i, want := range test.want {
-				assert.Contains(t, report.Findings[i].String(), want)
+				assert.Contains(t, byLine(report.Findings[i]), want)
 			}
 		})
 	}

@@ -102,14 +102,14 @@ func (c *checker) target(s source, target *yamlv3.Node) {
 			return
 		}
 		if d.Name == name.Value {
-			c.inSource(Error, s, name.Line, "the import %q is of type %s, and the target of this deploy item must be of type %s", d.Name, d.Type, wanted)
+			c.inSource(Error, s, s.of(name), "the import %q is of type %s, and the target of this deploy item must be of type %s", d.Name, d.Type, wanted)
 			return
 		}
 		if d.Type == wanted {
 			known = append(known, d.Name)
 		}
 	}
-	c.inSource(Error, s, name.Line, "the blueprint has no import %q of type %s for the target of this deploy item; %s",
+	c.inSource(Error, s, s.of(name), "the blueprint has no import %q of type %s for the target of this deploy item; %s",
 		name.Value, wanted, cure(name.Value, known))
 }
 
@@ -175,7 +175,7 @@ func (c *checker) exports(e *exports) {
 		if e.isAll && names.Nearest(g.name.Value, lacking) != "" {
 			severity = Error
 		}
-		c.inSource(severity, g.source, g.name.Line, "the blueprint has no export %q, so the value is ignored; %s",
+		c.inSource(severity, g.source, g.source.of(g.name), "the blueprint has no export %q, so the value is ignored; %s",
 			g.name.Value, cure(g.name.Value, lacking))
 	}
 }
@@ -183,25 +183,37 @@ func (c *checker) exports(e *exports) {
 // source is the text of a template and where it is.
 type source struct {
 	text, file, field string
-	// offset is added to the lines of the text; exact reports whether they are lines of the file then.
-	offset int
-	exact  bool
-	// outer is the line to report when lines inside the text are not known in the file.
-	outer int
+	// start is the place before the first line and column of the text; exact reports whether the text stands in the file as it is.
+	start place
+	exact bool
+	// outer is the place to report when places inside the text are not known in the file.
+	outer place
 	// included is true for a file that another template includes.
 	included bool
 }
 
-func (s source) line(inside int) int {
-	if s.exact && inside > 0 {
-		return s.offset + inside
+// of is the place of a node in the text.
+func (s source) of(n *yamlv3.Node) place { return s.sure(place{n.Line, n.Column}) }
+
+// sure leaves out the column of YAML in a line with actions, in whose place other text was read.
+func (s source) sure(at place) place {
+	lines := strings.Split(s.text, "\n")
+	if at.line > 0 && at.line <= len(lines) && strings.Contains(lines[at.line-1], "{{") {
+		at.column = 0
 	}
-	return s.outer
+	return at
 }
 
-// inSource reports about a line of the text of a template.
-func (c *checker) inSource(severity Severity, s source, line int, format string, args ...any) {
-	c.add(severity, s.file, s.line(line), s.field, format, args...)
+// inSource reports about a place in the text of a template.
+func (c *checker) inSource(severity Severity, s source, inside place, format string, args ...any) {
+	at := s.outer
+	if s.exact && inside.line > 0 {
+		at = place{line: s.start.line + inside.line}
+		if inside.column > 0 {
+			at.column = s.start.column + inside.column
+		}
+	}
+	c.add(severity, s.file, at, s.field, format, args...)
 }
 
 func (c *checker) executors(list string, executors []model.TemplateExecutor) {
@@ -256,14 +268,14 @@ func (c *checker) template(at string, e *model.TemplateExecutor) (source, bool) 
 			c.inDocument(Error, at+".file", "%v", err)
 			return source{}, false
 		}
-		return source{text: string(text), file: clean(e.File), exact: true}, true
+		return source{text: string(text), file: c.prefix + clean(e.File), exact: true}, true
 	}
 	if e.File != "" {
 		c.inDocument(Warning, at+".file", "the file is not used, because the template in place wins; remove one of them")
 	}
-	s := source{file: model.FileName, field: at + ".template", outer: c.document.line(at + ".template")}
+	s := source{file: c.document.file, field: at + ".template", outer: c.document.at(at + ".template")}
 	if json.Unmarshal(e.Template.RawMessage, &s.text) == nil {
-		s.offset, s.exact = c.document.blockOffset(at + ".template")
+		s.start, s.exact = c.document.block(at + ".template")
 		return s, true
 	}
 	if e.Type == templating.KindGoTemplate {
@@ -275,7 +287,7 @@ func (c *checker) template(at string, e *model.TemplateExecutor) (source, bool) 
 }
 
 // declared reports an import that a template reads and the blueprint does not declare: as an error where it is sure that the template needs a value.
-func (c *checker) declared(s source, line int, name string, isSure bool) {
+func (c *checker) declared(s source, at place, name string, isSure bool) {
 	var known []string
 	for _, d := range render.Flatten(c.blueprint.Imports) {
 		known = append(known, d.Name)
@@ -287,7 +299,7 @@ func (c *checker) declared(s source, line int, name string, isSure bool) {
 	if isSure && len(c.blueprint.ImportExecutions) == 0 {
 		severity = Error
 	}
-	c.inSource(severity, s, line, "the blueprint has no import %q; %s", name, cure(name, known))
+	c.inSource(severity, s, at, "the blueprint has no import %q; %s", name, cure(name, known))
 }
 
 // isComputed reports whether import executions may add a value of that name: whether one has it as a key or as a text.

@@ -58,8 +58,8 @@ func TestNamesThatNobodyDeclares(t *testing.T) {
 			report := run(t, test.files, nil)
 			found := ""
 			for _, f := range report.Findings {
-				if f.Severity == test.severity && strings.Contains(f.String(), test.want) {
-					found = f.String()
+				if f.Severity == test.severity && strings.Contains(byLine(f), test.want) {
+					found = byLine(f)
 				}
 			}
 			assert.NotEmpty(t, found, "no %s with %q in %v", test.severity, test.want, report.Findings)
@@ -93,7 +93,7 @@ func TestImportsOfAChildInAFolder(t *testing.T) {
 	report, err := Blueprint(t.Context(), artifact, Options{Artifact: artifact, Folder: "."})
 	require.NoError(t, err)
 	require.Len(t, report.Findings, 1)
-	assert.Contains(t, report.Findings[0].String(), `blueprint.yaml:4: subinstallations[0].imports: the blueprint of sub-installation "db" needs import "zone"`)
+	assert.Contains(t, byLine(report.Findings[0]), `blueprint.yaml:4: subinstallations[0].imports: the blueprint of sub-installation "db" needs import "zone"`)
 }
 
 func TestWhatOnlyAnExecutionTellsIsNotReported(t *testing.T) {

@@ -120,19 +120,15 @@ func (c *checker) keysMade(list string, s source, root *yamlv3.Node) {
 	if like == nil || root == nil {
 		return
 	}
-	shown := &outline{lines: map[string]int{}, several: map[string]bool{}}
+	shown := &outline{places: map[string]place{}, several: map[string]bool{}}
 	tree := shown.value(root, "")
 	report := func(severity Severity, path, format string, args ...any) {
-		c.inSource(severity, s, shown.lines[path], format, args...)
+		c.inSource(severity, s, s.sure(shown.places[path]), format, args...)
 	}
 	unknown := func(prefix string, found []keys.Key) {
 		for _, key := range found {
-			severity := Error
-			if key.Published {
-				severity = Warning
-			}
 			if isLiteral(key.Path) {
-				report(severity, prefix+key.Path, "%s%s", prefix, key)
+				report(severityOf(key), prefix+key.Path, "%s%s", prefix, key)
 			}
 		}
 	}
@@ -168,9 +164,9 @@ func itemsOf(tree any) []map[string]any {
 	return items
 }
 
-// outline is a YAML document with the lines of its values by their paths.
+// outline is a YAML document with the places of its values by their paths.
 type outline struct {
-	lines map[string]int
+	places map[string]place
 	// several are the paths of keys that appear several times.
 	several map[string]bool
 }
@@ -178,7 +174,7 @@ type outline struct {
 // value returns what a node says, without what aliases stand for. Keys may appear several times, as in the branches of a condition: their lists are
 // put together, and their maps.
 func (o *outline) value(n *yamlv3.Node, path string) any {
-	o.lines[path] = n.Line
+	o.places[path] = place{n.Line, n.Column}
 	switch n.Kind {
 	case yamlv3.SequenceNode:
 		list := []any{}
@@ -194,7 +190,7 @@ func (o *outline) value(n *yamlv3.Node, path string) any {
 			_, known := object[name]
 			o.several[at] = o.several[at] || known
 			object[name] = joined(object[name], o.value(n.Content[i+1], at))
-			o.lines[at] = n.Content[i].Line
+			o.places[at] = place{n.Content[i].Line, n.Content[i].Column}
 		}
 		return object
 	case yamlv3.ScalarNode:

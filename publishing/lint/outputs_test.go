@@ -59,7 +59,7 @@ deployItems:
 			var says []string
 			for _, finding := range report.Findings {
 				assert.Equal(t, Error, finding.Severity)
-				says = append(says, finding.String())
+				says = append(says, byLine(finding))
 			}
 			assert.Equal(t, test.says, says)
 		})
@@ -82,7 +82,7 @@ deployItems:
   config: {chart: {ref: (( imports.ref ))}, vaules: {replicas: 1}}
 `), nil)
 	require.Len(t, report.Findings, 1)
-	assert.Contains(t, report.Findings[0].String(), "deployItems[0].config.vaules: the key is unknown; did you mean values?")
+	assert.Contains(t, byLine(report.Findings[0]), "deployItems[0].config.vaules: the key is unknown; did you mean values?")
 }
 
 func TestItem(t *testing.T) {

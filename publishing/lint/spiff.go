@@ -21,8 +21,8 @@ const (
 func (c *checker) spiff(s source) {
 	var root yamlv3.Node
 	if err := yamlv3.Unmarshal([]byte(s.text), &root); err != nil {
-		message, line := splitLine(err.Error())
-		c.inSource(Error, s, line, "the template is not YAML: %s", message)
+		message, at := splitLine(err.Error())
+		c.inSource(Error, s, at, "the template is not YAML: %s", message)
 		return
 	}
 	c.expressions(s, &root, hasKey(&root, "imports"))
@@ -55,11 +55,11 @@ func (c *checker) expressions(s source, n *yamlv3.Node, ownImports bool) {
 		return
 	}
 	if len(text) > maxExpression || brackets(text) > maxBrackets {
-		c.inSource(Error, s, n.Line, "the expression is too long or has more than %d brackets in each other; split it", maxBrackets)
+		c.inSource(Error, s, s.of(n), "the expression is too long or has more than %d brackets in each other; split it", maxBrackets)
 		return
 	}
 	if _, err := dynaml.Parse(text, nil, nil); err != nil {
-		c.inSource(Error, s, n.Line, "the expression %q cannot be parsed; check its brackets, quotes and operators", shorten(text))
+		c.inSource(Error, s, s.of(n), "the expression %q cannot be parsed; check its brackets, quotes and operators", shorten(text))
 		return
 	}
 	if ownImports {
@@ -67,7 +67,7 @@ func (c *checker) expressions(s source, n *yamlv3.Node, ownImports bool) {
 	}
 	text = spiffText.ReplaceAllLiteralString(text, `""`)
 	for _, found := range importsRead.FindAllStringSubmatch(text, -1) {
-		c.declared(s, n.Line, found[1], !ifMissing.MatchString(text))
+		c.declared(s, s.of(n), found[1], !ifMissing.MatchString(text))
 	}
 }
 

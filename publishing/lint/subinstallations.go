@@ -6,8 +6,8 @@ package lint
 import (
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
-	"strings"
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
@@ -26,7 +26,7 @@ func (c *checker) subinstallations() {
 			sound = c.templateFile(at, s.File) && sound
 			continue
 		}
-		sound = c.installationTemplate(at, model.FileName, c.document, at+".", &s.InstallationTemplate) && sound
+		sound = c.installationTemplate(c.document, at+".", &s.InstallationTemplate) && sound
 	}
 	if sound && len(c.blueprint.Subinstallations) > 0 && len(c.blueprint.SubinstallationExecutions) == 0 {
 		c.siblings()
@@ -40,116 +40,104 @@ func (c *checker) templateFile(at, name string) bool {
 		c.inDocument(Error, at+".file", "%v", err)
 		return false
 	}
-	d := parseDocument(text)
+	d := parseDocument(c.prefix+clean(name), text)
 	loaded := &model.InstallationTemplate{}
 	if err := foreign.Unmarshal(text, loaded); err != nil {
-		message, line := splitLine(err.Error())
-		c.add(Error, clean(name), line, "", "it %s", message)
+		message, at := splitLine(err.Error())
+		c.add(Error, d.file, at, "", "it %s", message)
 		return false
 	}
-	c.unknownKeys(clean(name), d, &model.InstallationTemplate{})
+	c.unknownKeys(d, &model.InstallationTemplate{})
 	if loaded.Kind != "" && loaded.Kind != "InstallationTemplate" {
-		c.add(Error, clean(name), d.line("kind"), "kind", "the kind is %q; it must be InstallationTemplate", loaded.Kind)
+		c.in(d, Error, "kind", "the kind is %q; it must be InstallationTemplate", loaded.Kind)
 		return false
 	}
-	return c.installationTemplate(at, clean(name), d, "", loaded)
+	return c.installationTemplate(d, "", loaded)
 }
 
 // installationTemplate checks name and blueprint of one template; field is the path to it in the document.
-func (c *checker) installationTemplate(at, file string, d *document, field string, t *model.InstallationTemplate) bool {
-	problem := func(name, format string, args ...any) bool {
-		c.add(Error, file, d.line(field+name), field+name, format, args...)
-		return false
+func (c *checker) installationTemplate(d *document, field string, t *model.InstallationTemplate) bool {
+	problem := func(severity Severity, name, format string, args ...any) bool {
+		c.in(d, severity, field+name, format, args...)
+		return severity == Warning
 	}
 	given := t.Blueprint.Given()
 	switch {
 	case t.Name == "":
-		return problem("name", "the sub-installation has no name; give it one")
+		return problem(Error, "name", "the sub-installation has no name; give it one")
 	case given == 0:
-		return problem("blueprint", "the sub-installation has no blueprint; set ref (cd://…), filesystem or path")
+		return problem(Error, "blueprint", "the sub-installation has no blueprint; set ref (cd://…), filesystem or path")
 	case given > 1:
-		return problem("blueprint", "more than one of ref, filesystem and path is given; keep one")
+		return problem(Error, "blueprint", "more than one of ref, filesystem and path is given; keep one")
 	case t.Blueprint.Path != "":
 		return c.beside(problem, t)
 	case t.Blueprint.Ref == "":
-		return c.inPlace(at, problem, t)
+		return c.inPlace(d, field+"blueprint.filesystem", problem, t)
 	}
 	if _, err := component.ParseReference(t.Blueprint.Ref); err != nil {
-		return problem("blueprint.ref", "%v; write it as cd://componentReferences/<name>/resources/<name>", err)
+		return problem(Error, "blueprint.ref", "%v; write it as cd://componentReferences/<name>/resources/<name>", err)
 	}
 	return true
 }
 
-// inPlace checks a blueprint that is written inside the template. Its lines are not known; its files are.
-func (c *checker) inPlace(at string, problem func(name, format string, args ...any) bool, t *model.InstallationTemplate) bool {
+// found reports about a field of a template or Installation. It reports whether that is usable nevertheless.
+type found func(severity Severity, field, format string, args ...any) bool
+
+// inPlace checks a blueprint that is written inside the template.
+func (c *checker) inPlace(d *document, field string, problem found, t *model.InstallationTemplate) bool {
 	if c.nesting >= maxNesting {
-		return problem("blueprint.filesystem", "more than %d blueprints lie in each other; put the inner ones into files", maxNesting)
+		return problem(Error, "blueprint.filesystem", "more than %d blueprints lie in each other; put the inner ones into files", maxNesting)
 	}
 	files, err := model.Inline(t.Blueprint.Filesystem.RawMessage)
 	if err != nil {
-		return problem("blueprint.filesystem", "%v", err)
+		return problem(Error, "blueprint.filesystem", "%v", err)
 	}
-	c.inside(&checker{files: files, artifact: files, folder: ".", checked: map[string]bool{}, prefix: c.prefix + at + "/"})
-	needs(files, t, problem)
+	for _, f := range c.inside(&checker{files: files, artifact: files, folder: ".", checked: map[string]bool{}}) {
+		c.report.Findings = append(c.report.Findings, d.inside(field, f))
+	}
+	connected(files, t, problem)
 	return true
 }
 
 // inside checks a blueprint that this one holds or names.
-func (c *checker) inside(inner *checker) {
+func (c *checker) inside(inner *checker) []Finding {
 	inner.ctx, inner.nesting, inner.report, inner.seen = c.ctx, c.nesting+1, &Report{}, map[string]bool{}
 	inner.run(Options{})
-	c.report.Findings = append(c.report.Findings, inner.report.Findings...)
+	return inner.report.Findings
 }
 
 // beside checks a blueprint in another folder of the artifact.
-func (c *checker) beside(problem func(name, format string, args ...any) bool, t *model.InstallationTemplate) bool {
+func (c *checker) beside(problem found, t *model.InstallationTemplate) bool {
 	to := t.Blueprint.Path
 	folder, err := model.Beside(c.folder, to)
 	if err != nil {
-		return problem("blueprint.path", "%v", err)
+		return problem(Error, "blueprint.path", "%v", err)
 	}
 	files, err := model.Folder(c.artifact, folder)
 	switch {
 	case err != nil:
-		return problem("blueprint.path", "%v", err)
+		return problem(Error, "blueprint.path", "%v", err)
 	case slices.Contains(c.around, folder):
-		return problem("blueprint.path", "the blueprint in %s is a sub-installation of itself", folder)
+		return problem(Error, "blueprint.path", "the blueprint in %s is a sub-installation of itself", folder)
 	case !c.checked[folder]:
 		c.checked[folder] = true
-		c.inside(&checker{
+		c.report.Findings = append(c.report.Findings, c.inside(&checker{
 			files: files, artifact: c.artifact, folder: folder, around: append(slices.Clone(c.around), c.folder), checked: c.checked,
-			prefix: c.prefix + strings.TrimSuffix(to, "/") + "/",
-		})
+			prefix: path.Join(c.prefix, to) + "/",
+		})...)
 	}
-	needs(files, t, problem)
+	connected(files, t, problem)
 	return true
 }
 
-// needs checks that the template gives the blueprint in files all imports that are needed, each as what it is.
-func needs(files fs.FS, t *model.InstallationTemplate, problem func(name, format string, args ...any) bool) {
+// connected checks the imports and exports of a template against the blueprint in files.
+func connected(files fs.FS, t *model.InstallationTemplate, problem found) {
 	blueprint, err := model.Load(files)
 	if err != nil {
 		return // reported where the blueprint is
 	}
-	kinds := map[string]string{}
-	for name := range t.ImportDataMappings {
-		kinds[name] = "data"
-	}
-	for _, d := range t.Imports.Data {
-		kinds[d.Name] = "data"
-	}
-	for i := range t.Imports.Targets {
-		kinds[t.Imports.Targets[i].Name] = "targets"
-	}
-	for i := range blueprint.Imports {
-		d, kind := &blueprint.Imports[i], "targets"
-		if d.Type == model.TypeData {
-			kind = "data"
-		}
-		if d.IsRequired() && kinds[d.Name] != kind {
-			problem("imports", "the blueprint of sub-installation %q needs import %q of type %s; add it to imports.%s", t.Name, d.Name, d.Type, kind)
-		}
-	}
+	own := fmt.Sprintf("the blueprint of sub-installation %q", t.Name)
+	connections{&t.Imports, t.ImportDataMappings, &t.Exports, t.ExportDataMappings}.check(blueprint, own, problem)
 }
 
 // siblings lets the renderer check the connections between the templates, with a value for every import.

@@ -98,7 +98,7 @@ type keyWalk struct {
 // learn finds the keys that a type has on all levels.
 func (w *keyWalk) learn(of reflect.Type, path string, above map[reflect.Type]bool) {
 	of, suffix := element(of)
-	if above[of] || isOpaque(of) {
+	if above[of] || path != "" && isOpaque(of) {
 		return
 	}
 	above[of] = true
@@ -136,7 +136,7 @@ func (w *keyWalk) value(value any, of reflect.Type, path string) {
 	for of.Kind() == reflect.Pointer && !isOpaque(of) {
 		of = of.Elem()
 	}
-	if isOpaque(of) {
+	if path != "" && isOpaque(of) { // a whole object may read itself
 		return
 	}
 	switch value := value.(type) {
