@@ -18,9 +18,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/publishing"
-	"github.com/flux-landscaper/flux-landscaper/publishing/blueprint"
 	"github.com/flux-landscaper/flux-landscaper/publishing/lint"
-	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 )
 
 func blueprintCommand() *cobra.Command {
@@ -170,7 +168,7 @@ func printJSON(cmd *cobra.Command, value any) error {
 // pushFlags are the flags of blueprint push.
 type pushFlags struct {
 	registry    registryFlags
-	options     blueprint.PushOptions
+	options     publishing.BlueprintOptions
 	format      string
 	created     string
 	annotations []string
@@ -196,7 +194,7 @@ func pushBlueprintCommand() *cobra.Command {
 	flags.StringVar(&f.options.Source, "source", "", "Where the directory comes from, such as the URL of the Git repository.")
 	flags.StringVar(&f.options.Revision, "revision", "", "Its revision, such as main@sha1:<commit>.")
 	flags.StringVar(&f.created, "created", "", "The time of that revision in RFC 3339; by default none, so that the digest stays the same.")
-	flags.StringVar(&f.format, "media-type", string(blueprint.Flux), "The media types of the artifact: flux, or landscaper for what landscaper-cli made.")
+	flags.StringVar(&f.format, "media-type", string(publishing.Flux), "The media types of the artifact: flux, or landscaper for what landscaper-cli made.")
 	flags.StringArrayVarP(&f.annotations, "annotations", "a", nil, "key=value of further annotations.")
 	flags.StringVarP(&f.output, "output", "o", "", "How to print the result: json, or by default the URL with the digest.")
 	flags.BoolVar(&f.unchecked, "skip-validation", false, "Publish also what is not a valid blueprint.")
@@ -207,7 +205,7 @@ func pushBlueprintCommand() *cobra.Command {
 	return cmd
 }
 
-func bindIgnore(cmd *cobra.Command, o *pack.Options) {
+func bindIgnore(cmd *cobra.Command, o *publishing.PackOptions) {
 	o.Defaults = true
 	cmd.Flags().StringSliceVar(&o.Ignore, "ignore-paths", nil,
 		"Patterns of files to leave out, as in .gitignore, beside files of version control and those that .sourceignore names.")
@@ -217,7 +215,7 @@ func (f *pushFlags) complete() error {
 	if err := checkOutput(f.output, "json", ""); err != nil {
 		return err
 	}
-	f.options.Format = blueprint.Format(f.format)
+	f.options.Format = publishing.Format(f.format)
 	f.options.Annotations = map[string]string{}
 	for _, pair := range f.annotations {
 		key, value, found := strings.Cut(pair, "=")
@@ -256,7 +254,7 @@ func (f *pushFlags) push(cmd *cobra.Command, url string) error {
 	}
 	defer done()
 	printAction(cmd, "pushing %s to %s", f.options.Dir, url)
-	pushed, err := blueprint.Push(cmd.Context(), registry, url, f.options)
+	pushed, err := publishing.PushBlueprint(cmd.Context(), registry, url, f.options)
 	if err != nil {
 		return explainLogin(err)
 	}
@@ -295,12 +293,12 @@ func pullCommand() *cobra.Command {
 
 func pull(cmd *cobra.Command, registry publishing.Registry, url, dir string, force bool) error {
 	printAction(cmd, "pulling %s", url)
-	pulled, err := blueprint.Pull(cmd.Context(), registry, url)
+	pulled, err := publishing.PullBlueprint(cmd.Context(), registry, url)
 	if err != nil {
 		return explainLogin(err)
 	}
 	defer func() { _ = pulled.Close() }()
-	count, err := blueprint.Write(pulled.FS(), dir, force)
+	count, err := publishing.WriteBlueprint(pulled.FS(), dir, force)
 	if err != nil {
 		return err
 	}
@@ -311,7 +309,7 @@ func pull(cmd *cobra.Command, registry publishing.Registry, url, dir string, for
 func diffCommand() *cobra.Command {
 	var registry registryFlags
 	var dir, output string
-	options := pack.Options{}
+	options := publishing.PackOptions{}
 	cmd := &cobra.Command{
 		Use:     "diff OCI_URL -f DIR",
 		Short:   "Compare a published blueprint with a directory; exit status 1 if they differ",
@@ -326,7 +324,7 @@ func diffCommand() *cobra.Command {
 				return err
 			}
 			defer done()
-			changes, err := blueprint.Diff(cmd.Context(), opened, args[0], dir, options)
+			changes, err := publishing.DiffBlueprint(cmd.Context(), opened, args[0], dir, options)
 			if err != nil {
 				return explainLogin(err)
 			}
@@ -341,7 +339,7 @@ func diffCommand() *cobra.Command {
 	return cmd
 }
 
-func printChanges(cmd *cobra.Command, changes []blueprint.Change, output string) error {
+func printChanges(cmd *cobra.Command, changes []publishing.Change, output string) error {
 	switch {
 	case output == "json":
 		if err := printJSON(cmd, changes); err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/publishing/ocm"
 	"github.com/flux-landscaper/flux-landscaper/publishing/simulation"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/view"
+	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
 // What blueprint render prints.
@@ -144,7 +144,7 @@ func (f *renderFlags) render(cmd *cobra.Command, args []string) error {
 }
 
 // withMissing says how to give a component descriptor that was needed and is not there.
-func withMissing(err error, component *view.Component) error {
+func withMissing(err error, component *repository.Component) error {
 	if component == nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/publishing/ocm"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/signing"
 )
 
 func componentCommand() *cobra.Command {
@@ -191,7 +190,7 @@ func verifyCommand() *cobra.Command {
 }
 
 // keys reads the file that a flag names.
-func (f *verifyFlags) keys() (keys signing.Keys, err error) {
+func (f *verifyFlags) keys() (keys component.Keys, err error) {
 	if f.publicKey != "" {
 		keys.PublicKey, err = readFile("--public-key", f.publicKey)
 		return keys, err

@@ -14,12 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flux-landscaper/flux-landscaper/publishing"
-	"github.com/flux-landscaper/flux-landscaper/publishing/constructor"
 	"github.com/flux-landscaper/flux-landscaper/publishing/ocm"
-	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
-	"github.com/flux-landscaper/flux-landscaper/publishing/privatekey"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/signing"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
 )
 
 // componentFlags are the flags of component push.
@@ -62,7 +58,7 @@ func pushComponentCommand() *cobra.Command {
 	flags.StringVar(&f.ctf, "ctf", "", "A directory to write in Common Transport Format instead.")
 	flags.StringVar(&f.archive, "archive", "", "A directory to write one component version to as a component archive instead.")
 	flags.StringVar(&f.settings, "settings", "", "A YAML file with values for the constructor; KEY=VALUE arguments win.")
-	flags.StringVar(&f.templater, "templater", constructor.Subst, "How values get into the constructor: subst, go, spiff or none.")
+	flags.StringVar(&f.templater, "templater", ocm.Subst, "How values get into the constructor: subst, go, spiff or none.")
 	flags.StringVarP(&f.output, "output", "o", "", "How to print the result: json, or by default one reference per line.")
 	flags.BoolVar(&f.overwrite, "overwrite", false, "Replace versions, and artifacts next to them, that exist with other content.")
 	flags.BoolVar(&f.skipDigests, "skip-digest-generation", false, "Do not look up the digests of artifacts in other registries.")
@@ -93,12 +89,12 @@ func (f *componentFlags) push(cmd *cobra.Command, arguments []string) error {
 		return err
 	}
 	defer done()
-	workspace, err := pack.NewWorkspace()
+	workspace, err := publishing.NewWorkspace()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = workspace.Close() }()
-	builder := &constructor.Builder{Dir: filepath.Dir(f.file), Workspace: workspace, Registry: registry}
+	builder := &ocm.Builder{Dir: filepath.Dir(f.file), Workspace: workspace, Registry: registry}
 	if !f.skipDigests {
 		builder.Digest = digestOf(registry)
 	}
@@ -125,7 +121,7 @@ func (f *componentFlags) push(cmd *cobra.Command, arguments []string) error {
 }
 
 // options reads the files that the flags name; nil without signature.
-func (f *signingFlags) options() (*signing.SignOptions, error) {
+func (f *signingFlags) options() (*component.SignOptions, error) {
 	if f.signature == "" {
 		if f.certificates != "" {
 			return nil, errors.New("--certificates belongs to a signature: add --signature and --private-key")
@@ -136,8 +132,8 @@ func (f *signingFlags) options() (*signing.SignOptions, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := &signing.SignOptions{Name: f.signature}
-	if options.Key, err = privatekey.Parse(text); err != nil {
+	options := &component.SignOptions{Name: f.signature}
+	if options.Key, err = publishing.ParsePrivateKey(text); err != nil {
 		return nil, fmt.Errorf("--private-key: %s: %w", f.privateKey, err)
 	}
 	if f.certificates != "" {
@@ -147,7 +143,7 @@ func (f *signingFlags) options() (*signing.SignOptions, error) {
 }
 
 // read reads the constructor with its values.
-func (f *componentFlags) read(cmd *cobra.Command, arguments []string) (*constructor.Constructor, error) {
+func (f *componentFlags) read(cmd *cobra.Command, arguments []string) (*ocm.Constructor, error) {
 	text, err := readFile("--file", f.file)
 	if err != nil {
 		return nil, err
@@ -158,15 +154,15 @@ func (f *componentFlags) read(cmd *cobra.Command, arguments []string) (*construc
 			return nil, err
 		}
 	}
-	values, err := constructor.Values(settings, arguments)
+	values, err := ocm.Values(settings, arguments)
 	if err != nil {
 		return nil, err
 	}
-	text, err = constructor.Substitute(cmd.Context(), text, f.templater, values)
+	text, err = ocm.Substitute(cmd.Context(), text, f.templater, values)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.file, err)
 	}
-	read, err := constructor.Parse(text)
+	read, err := ocm.ParseConstructor(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.file, err)
 	}
@@ -178,8 +174,8 @@ func (f *componentFlags) read(cmd *cobra.Command, arguments []string) (*construc
 
 func readFile(flag, path string) ([]byte, error) {
 	info, err := os.Stat(path)
-	if err == nil && info.Size() > constructor.MaxText {
-		err = fmt.Errorf("%s is larger than %d bytes", path, constructor.MaxText)
+	if err == nil && info.Size() > ocm.MaxText {
+		err = fmt.Errorf("%s is larger than %d bytes", path, ocm.MaxText)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
@@ -199,8 +195,8 @@ func digestOf(registry publishing.Registry) func(context.Context, string) (diges
 }
 
 // build makes all versions before any is published.
-func build(cmd *cobra.Command, builder *constructor.Builder, read *constructor.Constructor) ([]formats.Version, error) {
-	var versions []formats.Version
+func build(cmd *cobra.Command, builder *ocm.Builder, read *ocm.Constructor) ([]component.Version, error) {
+	var versions []component.Version
 	for i := range read.Components {
 		c := &read.Components[i]
 		printAction(cmd, "building component %s:%s", c.Name, c.Version)
@@ -214,7 +210,7 @@ func build(cmd *cobra.Command, builder *constructor.Builder, read *constructor.C
 }
 
 // carry copies the artifacts that the versions take over.
-func (f *componentFlags) carry(cmd *cobra.Command, registry publishing.Registry, builder *constructor.Builder) error {
+func (f *componentFlags) carry(cmd *cobra.Command, registry publishing.Registry, builder *ocm.Builder) error {
 	for _, artifact := range builder.Artifacts {
 		unchanged, err := artifact.CopyTo(cmd.Context(), registry, builder.Base, f.overwrite)
 		if err != nil {
@@ -229,7 +225,7 @@ func (f *componentFlags) carry(cmd *cobra.Command, registry publishing.Registry,
 	return nil
 }
 
-func (f *componentFlags) publish(cmd *cobra.Command, registry publishing.Registry, place *ocm.Place, versions []formats.Version) error {
+func (f *componentFlags) publish(cmd *cobra.Command, registry publishing.Registry, place *ocm.Place, versions []component.Version) error {
 	switch {
 	case f.archive != "" && len(versions) != 1:
 		return errors.New("--archive takes one component version, and the constructor makes several; use --ctf")

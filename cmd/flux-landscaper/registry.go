@@ -18,7 +18,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/publishing"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
 
 // maxLayer is how many bytes a layer of an image to copy may have. It passes through the disk.
@@ -75,21 +74,21 @@ func (f *registryFlags) open(refs ...string) (publishing.Registry, func(), error
 }
 
 // credentials reads the Docker configuration. Only one that was named has to exist.
-func (f *registryFlags) credentials() (keychain.Credentials, []byte, error) {
+func (f *registryFlags) credentials() (oci.Credentials, []byte, error) {
 	path := f.config
 	if path == "" {
 		path = defaultDockerConfig()
 	}
 	text, err := os.ReadFile(path)
 	if f.config == "" && errors.Is(err, fs.ErrNotExist) {
-		return keychain.Credentials{}, nil, nil
+		return oci.Credentials{}, nil, nil
 	}
 	if err != nil {
-		return keychain.Credentials{}, nil, fmt.Errorf("--registry-config: %w", err)
+		return oci.Credentials{}, nil, fmt.Errorf("--registry-config: %w", err)
 	}
-	credentials, err := keychain.ParseDockerConfig(text)
+	credentials, err := oci.ParseDockerConfig(text)
 	if err != nil {
-		return keychain.Credentials{}, nil, fmt.Errorf("%s: %w", path, err)
+		return oci.Credentials{}, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return credentials, text, nil
 }

@@ -41,7 +41,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
 
 // parsed is what the flags of one sub-command set. Parts that the sub-command does not have are nil.
@@ -264,7 +263,7 @@ var effects = map[string]effect{
 		"sources/oci: TestMirrorStandsInForAHost"},
 	"oci-plain-http": {"a,b", func(p *parsed) any { return p.oci().PlainHTTP }, []string{"a", "b"},
 		"sources/oci: TestPlainHTTPHosts"},
-	"oci-config-file": {"testdata/logins.json", func(p *parsed) any { return reflect.DeepEqual(p.oci().Logins, keychain.Join()) }, false,
+	"oci-config-file": {"testdata/logins.json", func(p *parsed) any { return reflect.DeepEqual(p.oci().Logins, oci.Join()) }, false,
 		"sources/oci: TestLoginsOfTheOperator"},
 	"oci-cache-dir": {"/o", func(p *parsed) any { return p.oci().Dir }, "/o",
 		"sources/oci: TestARestartCausesNoDownload"},
@@ -282,11 +281,11 @@ var effects = map[string]effect{
 		}
 		return p.identities().options(nil).DefaultServiceAccount
 	}, "a",
-		"deployers/target: TestActorGoesBeforeTargetAndTargetBeforeDefault, sources/cloud: TestDefaultServiceAccountWinsOverTheOwnIdentity"},
+		"deployers/target: TestActorGoesBeforeTargetAndTargetBeforeDefault, sources/oci: TestDefaultServiceAccountWinsOverTheOwnIdentity"},
 	"default-kubeconfig-service-account": {"a", func(p *parsed) any { return p.targets().Accounts.Kubeconfig }, "a",
 		"deployers/target: TestActorGoesBeforeTargetAndTargetBeforeDefault"},
 	"registry-controller-identity": {"true", func(p *parsed) any { return p.identities().options(nil).OwnIdentity }, true,
-		"sources/cloud: TestOwnIdentityWhereTheOperatorLetsEverybody"},
+		"sources/oci: TestOwnIdentityWhereTheOperatorLetsEverybody"},
 	"local-repository-dir": {"/l", (*parsed).localRoot, "/l",
 		"sources/repository: TestLocalRepositories"},
 

@@ -19,11 +19,9 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
-	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
@@ -72,20 +70,20 @@ func (r *registryFlags) options(publicOnly bool) (oci.Options, error) {
 const maxLoginFile = 1 << 20
 
 // logins reads the dockerconfigjson files.
-func (r *registryFlags) logins() (keychain.Credentials, error) {
-	var all []keychain.Credentials
+func (r *registryFlags) logins() (oci.Credentials, error) {
+	var all []oci.Credentials
 	for _, path := range r.configFiles {
 		raw, err := readFile(path, maxLoginFile)
 		if err != nil {
-			return keychain.Credentials{}, fmt.Errorf("--oci-config-file: %w", err)
+			return oci.Credentials{}, fmt.Errorf("--oci-config-file: %w", err)
 		}
-		found, err := keychain.ParseDockerConfig(raw)
+		found, err := oci.ParseDockerConfig(raw)
 		if err != nil {
-			return keychain.Credentials{}, fmt.Errorf("--oci-config-file %s: %w", path, err)
+			return oci.Credentials{}, fmt.Errorf("--oci-config-file %s: %w", path, err)
 		}
 		all = append(all, found)
 	}
-	return keychain.Join(all...), nil
+	return oci.Join(all...), nil
 }
 
 // artifactFlags say how artifacts of Flux sources are kept.
@@ -215,7 +213,7 @@ func (c *componentFlags) policy() (inputs.SignaturePolicy, error) {
 }
 
 // open returns the repositories of components.
-func (c *componentFlags) open(mgr ctrl.Manager, client *oci.Client, store *fetch.Store, identities *cloud.Identities, policy flux.Policy, publicOnly bool) (*repository.Repositories, error) {
+func (c *componentFlags) open(mgr ctrl.Manager, client *oci.Client, store *fetch.Store, identities *oci.Identities, policy flux.Policy, publicOnly bool) (*repository.Repositories, error) {
 	repositories, err := repository.New(repository.Options{
 		OCI: client, Store: store, LocalRoot: c.localRoot, PublicOnly: publicOnly,
 		Source: flux.Finder(mgr.GetClient(), policy), Secret: repository.SecretReader(mgr.GetAPIReader()),
@@ -260,7 +258,7 @@ func (i *identityFlags) isOpen() (bool, error) {
 }
 
 // openFor is open for a process whose default ServiceAccount stands for more than logins, so that it needs no gate.
-func (i *identityFlags) openFor(mgr ctrl.Manager, account string) (*cloud.Identities, error) {
+func (i *identityFlags) openFor(mgr ctrl.Manager, account string) (*oci.Identities, error) {
 	isOpen, err := i.isOpen()
 	if err != nil {
 		return nil, err
@@ -272,7 +270,7 @@ func (i *identityFlags) openFor(mgr ctrl.Manager, account string) (*cloud.Identi
 }
 
 // open returns the identities, and the gate of the library as the flags say.
-func (i *identityFlags) open(mgr ctrl.Manager) (*cloud.Identities, error) {
+func (i *identityFlags) open(mgr ctrl.Manager) (*oci.Identities, error) {
 	isOpen, err := i.isOpen()
 	switch {
 	case err != nil:
@@ -286,10 +284,10 @@ func (i *identityFlags) open(mgr ctrl.Manager) (*cloud.Identities, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the landscaper cluster: %w", err)
 	}
-	return cloud.New(i.options(live))
+	return oci.NewIdentities(i.options(live))
 }
 
 // options is what the flags say about identities of clouds, which live reads.
-func (i *identityFlags) options(live client.Client) cloud.Options {
-	return cloud.Options{Client: live, OwnIdentity: i.own, DefaultServiceAccount: i.defaultAccount}
+func (i *identityFlags) options(live client.Client) oci.IdentityOptions {
+	return oci.IdentityOptions{Client: live, OwnIdentity: i.own, DefaultServiceAccount: i.defaultAccount}
 }

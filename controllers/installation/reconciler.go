@@ -27,7 +27,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
-	"github.com/flux-landscaper/flux-landscaper/sources/view"
+	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
 // Reconciler reconciles Installations.
@@ -100,7 +100,7 @@ type scope struct {
 	clusters *inputs.Issuer
 	// env is what the templates see, shown what they see of the component.
 	env   *render.Environment
-	shown *view.View
+	shown *repository.View
 	// content has only values when nothing is left to make; it is nil until the inputs have been read.
 	*content
 }

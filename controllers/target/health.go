@@ -25,12 +25,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 	deploytarget "github.com/flux-landscaper/flux-landscaper/deployers/target"
-	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 const (
@@ -169,7 +169,7 @@ func (r *HealthReconciler) check(ctx context.Context, req ctrl.Request, target *
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	var health deploytarget.Health
-	err := rescue.Survived(ctx, func() (err error) {
+	err := fault.Survived(ctx, func() (err error) {
 		health, err = r.Clusters.CheckHealth(ctx, r.Live, target)
 		return err
 	})

@@ -22,11 +22,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/yaml"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
-	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 // kubeconfigKey is the key of every Secret with a kubeconfig, where nothing else is said.
@@ -227,7 +227,7 @@ func (s *sources) watch(ctx context.Context, key types.NamespacedName, cluster *
 	pause := shortestPause
 	for ctx.Err() == nil {
 		began := time.Now()
-		err := rescue.Survived(ctx, func() error {
+		err := fault.Survived(ctx, func() error {
 			return cluster.Follow(ctx, stream, wake, func(object metav1.Object) {
 				if pattern.MatchString(object.GetName()) {
 					wake()

@@ -15,7 +15,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
-	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
@@ -36,8 +35,8 @@ type Access struct {
 	SourcePolicy flux.Policy
 	// Live reads Secrets with credentials, and the ServiceAccounts that name them, on the landscaper cluster, without a cache.
 	Live client.Reader
-	// Identities finds identities that log in at registries of clouds, as cloud.Identities.Find does.
-	Identities func(context.Context, cloud.Request) (*cloud.Identity, error)
+	// Identities finds identities that log in at registries of clouds, as oci.Identities.Find does.
+	Identities func(context.Context, oci.IdentityRequest) (*oci.CloudIdentity, error)
 	// LocalRoot is the directory below which component repositories in files lie; empty refuses them.
 	LocalRoot string
 	// PublicOnly refuses downloads over HTTP, and components from Git, from addresses that are not public.
@@ -76,12 +75,12 @@ func (a *Access) Lookup(ctx context.Context, item *contract.Item, ref v1alpha1.S
 
 // Identity returns that of the item's Context at its cloud; nil if it asks for none. The error is a protocol.Failure of an operation that says who
 // can end it: what a ServiceAccount lacks is announced by no event.
-func (a *Access) Identity(ctx context.Context, item *contract.Item, operation string) (*cloud.Identity, error) {
+func (a *Access) Identity(ctx context.Context, item *contract.Item, operation string) (*oci.CloudIdentity, error) {
 	if a.Identities == nil || item.Context == nil || item.Context.Configuration.RegistryIdentity == nil {
 		return nil, nil
 	}
 	asked := item.Context.Configuration.RegistryIdentity
-	found, err := a.Identities(ctx, cloud.Request{
+	found, err := a.Identities(ctx, oci.IdentityRequest{
 		Field: "Context: registryIdentity", Provider: asked.Provider, Namespace: item.DeployItem.Namespace, ServiceAccount: asked.ServiceAccountName,
 	})
 	if err == nil {

@@ -20,11 +20,11 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 )
 
-func contentOf(t testing.TB, c formats.Content) []byte {
+func contentOf(t testing.TB, c component.Content) []byte {
 	t.Helper()
 	raw, err := io.ReadAll(c.Reader())
 	require.NoError(t, err)

@@ -23,7 +23,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
@@ -227,10 +226,10 @@ func publish(t *testing.T, r *registry.Registry, base string, descriptor documen
 	require.NoError(t, err)
 	decoded, err := component.Decode(raw)
 	require.NoError(t, err)
-	image, err := formats.Version{Descriptor: decoded}.Image(component.SchemaV2)
+	image, err := component.Version{Descriptor: decoded}.Image(component.SchemaV2)
 	require.NoError(t, err)
 	repository := base + "/component-descriptors/" + decoded.Name
-	for _, content := range append([]formats.Content{image.Config}, image.Layers...) {
+	for _, content := range append([]component.Content{image.Config}, image.Layers...) {
 		r.PushBlob(t, repository, content.MediaType, contentOf(t, content))
 	}
 	r.PushManifest(t, repository, component.Tag(decoded.Version), image.Manifest.MediaType, contentOf(t, image.Manifest))

@@ -17,10 +17,10 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
-	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 // DriftDetector is a Planner that can tell whether somebody has changed what an item has deployed. The contract watches the metadata of the
@@ -113,7 +113,7 @@ func DriftModeIn(config *runtime.RawExtension) (*managedresource.DriftDetection,
 
 // findDrift asks the deployer about objects of an item. A panic over what the target answers is an error.
 func (d *driftDesk) findDrift(ctx context.Context, item *v1alpha1.DeployItem, cluster *target.Cluster, wanted DriftSearch) (found []Drift, err error) {
-	err = rescue.Survived(ctx, func() error {
+	err = fault.Survived(ctx, func() error {
 		if err := d.refuseKeys(item); err != nil {
 			return err
 		}

@@ -15,10 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/drift"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
-	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 // Desk looks for drift of the items of a deployer while they have no job. What it finds out it hands to the worker of the item, which
@@ -320,7 +320,7 @@ func (s *driftSite) try(ctx context.Context, key types.NamespacedName) {
 		s.queue.AddAfter(key, wait)
 		return
 	}
-	err := rescue.Survived(ctx, func() error {
+	err := fault.Survived(ctx, func() error {
 		s.handle(ctx, key)
 		return nil
 	})
@@ -358,7 +358,7 @@ func (s *driftSite) open(ctx context.Context, now time.Time) time.Duration {
 	s.opened = now
 	opening, cancel := context.WithTimeout(ctx, openingTime)
 	defer cancel()
-	err := rescue.Survived(opening, func() error { return s.connect(opening) })
+	err := fault.Survived(opening, func() error { return s.connect(opening) })
 	if err == nil {
 		s.attempt, s.retryAt = 0, time.Time{}
 		return 0

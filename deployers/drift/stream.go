@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
-	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 // streamKey identifies what a stream shows.
@@ -73,7 +73,7 @@ func (w *Watches) streamFor(deployed Deployed, object Object) *stream {
 func (s *stream) run() {
 	for attempt := 0; s.ctx.Err() == nil; attempt++ {
 		began := time.Now()
-		err := rescue.Survived(s.ctx, func() error {
+		err := fault.Survived(s.ctx, func() error {
 			return s.deployed.Cluster.FollowMetadata(s.ctx, target.MetadataStream{Kind: s.key.kind, Namespace: s.key.namespace, Selector: s.key.selector},
 				target.MetadataHandler{Begin: s.begin, Present: s.present, Opened: s.opened, Deleted: s.deleted})
 		})

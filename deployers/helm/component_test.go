@@ -25,7 +25,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
@@ -67,22 +66,22 @@ func descriptor(version string, resources ...config) config {
 }
 
 // publish pushes a component version into a repository of a registry.
-func publish(t testing.TB, r *registry.Registry, base string, document config, blobs ...formats.Content) {
+func publish(t testing.TB, r *registry.Registry, base string, document config, blobs ...component.Content) {
 	t.Helper()
 	raw, err := json.Marshal(document)
 	require.NoError(t, err)
 	decoded, err := component.Decode(raw)
 	require.NoError(t, err)
-	image, err := formats.Version{Descriptor: decoded, Blobs: blobs}.Image(component.SchemaV2)
+	image, err := component.Version{Descriptor: decoded, Blobs: blobs}.Image(component.SchemaV2)
 	require.NoError(t, err)
 	repository := base + "/component-descriptors/" + decoded.Name
-	for _, blob := range append([]formats.Content{image.Config}, image.Layers...) {
+	for _, blob := range append([]component.Content{image.Config}, image.Layers...) {
 		r.PushBlob(t, repository, blob.MediaType, bytesOf(t, blob))
 	}
 	r.PushManifest(t, repository, component.Tag(decoded.Version), image.Manifest.MediaType, bytesOf(t, image.Manifest))
 }
 
-func bytesOf(t testing.TB, c formats.Content) []byte {
+func bytesOf(t testing.TB, c component.Content) []byte {
 	t.Helper()
 	raw, err := io.ReadAll(c.Reader())
 	require.NoError(t, err)
@@ -128,7 +127,7 @@ func TestC26ChartOfAComponent(t *testing.T) {
 	packed, other := chartOf(t, "right"), chartOf(t, "wrong")
 	_, artifact := r.Push(t, shopCharts, "1.0.0", registry.Layer{MediaType: chartMedia, Content: string(packed)})
 	r.Push(t, "parts/"+shopCharts, "1.0.0", registry.Layer{MediaType: chartMedia, Content: string(packed)})
-	blob := formats.NewContent(chartMedia, packed)
+	blob := component.NewContent(chartMedia, packed)
 	web := newRepository(t, packed)
 	pinned := config{"digest": digestSpec("ociArtifactDigest/v1", artifact)}
 	wrongPin := config{"digest": digestSpec("ociArtifactDigest/v1", digest.FromBytes(other))}
@@ -194,9 +193,9 @@ func TestC26ChartWithTheFirstMediaTypeOfHelm(t *testing.T) {
 func TestResourceWithExtraIdentity(t *testing.T) {
 	r := registry.Start(t, registry.Options{})
 	var resources []config
-	var blobs []formats.Content
+	var blobs []component.Content
 	for _, flavour := range []string{"small", "large"} {
-		blob := formats.NewContent(chartMedia, chartOf(t, flavour))
+		blob := component.NewContent(chartMedia, chartOf(t, flavour))
 		blobs = append(blobs, blob)
 		resources = append(resources, resource("chart",
 			config{"type": "localBlob", "localReference": blob.Digest.String(), "mediaType": chartMedia},
@@ -215,7 +214,7 @@ func TestResourceWithExtraIdentity(t *testing.T) {
 // publishChart publishes version 1.0.0 with a chart beside the descriptor, which has its digest if it is sealed, and returns that digest.
 func publishChart(t testing.TB, r *registry.Registry, packed []byte, sealed bool) config {
 	t.Helper()
-	blob, digest := formats.NewContent(chartMedia, packed), blobDigest(packed)
+	blob, digest := component.NewContent(chartMedia, packed), blobDigest(packed)
 	more := config{}
 	if sealed {
 		more = digest
@@ -274,7 +273,7 @@ func TestKeyThatIsNewerThanWhatIsRemembered(t *testing.T) {
 
 func TestKeyWithARepositoryOfItsOwn(t *testing.T) {
 	r := registry.Start(t, registry.Options{})
-	blob := formats.NewContent(chartMedia, chartOf(t, "elsewhere"))
+	blob := component.NewContent(chartMedia, chartOf(t, "elsewhere"))
 	published := descriptor("1.0.0", resource("chart", config{"type": "localBlob", "localReference": blob.Digest.String(), "mediaType": chartMedia}, nil))
 	publish(t, r, "elsewhere", published, blob)
 	published["component"].(config)["repositoryContexts"] = []any{repositoryOf(r, "elsewhere")}
@@ -285,8 +284,8 @@ func TestKeyWithARepositoryOfItsOwn(t *testing.T) {
 		problem    string
 	}{
 		"registry":                    {repositoryOf(r, "elsewhere"), ""},
-		"written in the Installation": {config{"type": "inline", "fileSystem": config{formats.DescriptorFile: string(inline)}}, ""},
-		"inline without blobs":        {config{"type": "inline", "blobFs": config{}, "fileSystem": config{formats.DescriptorFile: string(inline)}}, "blob"},
+		"written in the Installation": {config{"type": "inline", "fileSystem": config{component.DescriptorFile: string(inline)}}, ""},
+		"inline without blobs":        {config{"type": "inline", "blobFs": config{}, "fileSystem": config{component.DescriptorFile: string(inline)}}, "blob"},
 		"files of the deployer":       {config{"type": "CommonTransportFormat", "filePath": "/"}, "not enabled"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -344,7 +343,7 @@ func TestUnusableResource(t *testing.T) {
 func TestOldFormOfResources(t *testing.T) {
 	r := registry.Start(t, registry.Options{})
 	for _, version := range []string{"1.0.0", "2.0.0"} {
-		blob := formats.NewContent(chartMedia, chartOf(t, version))
+		blob := component.NewContent(chartMedia, chartOf(t, version))
 		local := config{"type": "localBlob", "localReference": blob.Digest.String(), "mediaType": chartMedia}
 		publish(t, r, "components", descriptor(version, resource("chart", config{"type": "ociArtifact", "imageReference": "a/b:c"}, config{"type": "ociImage"}),
 			resource("chart", local, config{"type": "helm.io/chart", "extraIdentity": config{"kind": "chart"}})), blob)
@@ -381,7 +380,7 @@ func TestOldFormOfResources(t *testing.T) {
 // The overwrites led to what the key names; another pass could lead further.
 func TestOverwritesAreNotAppliedToAKey(t *testing.T) {
 	r := registry.Start(t, registry.Options{})
-	blob := formats.NewContent(chartMedia, chartOf(t, "effective"))
+	blob := component.NewContent(chartMedia, chartOf(t, "effective"))
 	publish(t, r, "components", descriptor("1.0.0", resource("chart", config{"type": "localBlob", "localReference": blob.Digest.String(), "mediaType": chartMedia}, nil)), blob)
 	f := newFixture(t)
 	f.use(r, "components")
@@ -463,7 +462,7 @@ func TestC12PrivateChartOfAPrivateComponent(t *testing.T) {
 // A chart that one Context has loaded is not given to another that may not read it.
 func TestCachedChartsAreBoundToCredentials(t *testing.T) {
 	r := registry.Start(t, registry.Options{Users: []registry.User{login}})
-	blob := formats.NewContent(chartMedia, chartOf(t, "private"))
+	blob := component.NewContent(chartMedia, chartOf(t, "private"))
 	publish(t, r, "components", descriptor("1.0.0", resource("chart", config{"type": "localBlob", "localReference": blob.Digest.String(), "mediaType": chartMedia}, blobDigest(chartOf(t, "private")))), blob)
 	f := newFixture(t)
 	f.use(r, "components")

@@ -17,8 +17,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 // ObjectName is the name of the CriticalProblems of a namespace.
@@ -62,7 +62,7 @@ func RecordPanics(mgr ctrl.Manager, namespace string) error {
 
 // observe takes note of a panic while it is handled. One too many is left to the log.
 func (r *recorder) observe(_ context.Context, value any) {
-	problem := v1alpha1.CriticalProblem{PodName: r.pod, CreationTime: metav1.Now(), Description: rescue.Describe(value)}
+	problem := v1alpha1.CriticalProblem{PodName: r.pod, CreationTime: metav1.Now(), Description: fault.Describe(value)}
 	select {
 	case r.waiting <- problem:
 	default:
@@ -128,7 +128,7 @@ func added(problems []v1alpha1.CriticalProblem, problem v1alpha1.CriticalProblem
 	return kept[max(0, len(kept)-maxProblems):], true
 }
 
-// placeOf is where a problem was, as rescue.Describe says it.
+// placeOf is where a problem was, as fault.Describe says it.
 func placeOf(problem v1alpha1.CriticalProblem) string {
 	return problem.Description[strings.LastIndex(problem.Description, " in ")+1:]
 }

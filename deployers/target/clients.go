@@ -19,7 +19,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/validation"
-	"github.com/flux-landscaper/flux-landscaper/sources/address"
 	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
@@ -314,7 +313,7 @@ func (c *connection) named(ctx context.Context, target *v1alpha1.Target) (*Clust
 }
 
 // toTenants opens connections whose address a tenant chose.
-func (c *Clients) toTenants() address.Dial { return address.Dialing(c.options.PublicOnly, dialTimeout) }
+func (c *Clients) toTenants() egress.Dial { return egress.Dialing(c.options.PublicOnly, dialTimeout) }
 
 const (
 	// maxContents is how many contents of Targets one search looks at.

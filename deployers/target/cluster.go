@@ -24,7 +24,6 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/address"
 	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 	"github.com/flux-landscaper/flux-landscaper/sources/keysize"
 )
@@ -62,7 +61,7 @@ type connection struct {
 
 // dial prepares clients that share one connection pool and one lazily filled map of kinds. It sends nothing yet. The API server
 // paces the clients (priority and fairness), they do not slow themselves down.
-func (c *Clients) dial(config *rest.Config, kubeconfig []byte, source *tokens, dial address.Dial) (*connection, error) {
+func (c *Clients) dial(config *rest.Config, kubeconfig []byte, source *tokens, dial egress.Dial) (*connection, error) {
 	config.QPS, config.UserAgent, config.WarningHandler = -1, c.options.UserAgent, rest.NoWarnings{}
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	if err := cmp.Or(keysize.Certificates(config.CAData), keysize.Private(config.KeyData)); err != nil {
@@ -95,7 +94,7 @@ func (c *Clients) dial(config *rest.Config, kubeconfig []byte, source *tokens, d
 
 // harden makes every client of a configuration send by one policy over one connection pool, also clients that libraries make from a copy of the
 // configuration. It changes config. Requests pass the token source, if there is one, then the sender.
-func harden(config *rest.Config, dial address.Dial, policy egress.Policy, source *tokens) error {
+func harden(config *rest.Config, dial egress.Dial, policy egress.Policy, source *tokens) error {
 	policy.Dial = dial
 	sender, err := newSender(config, policy)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/sources/address"
 	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 )
 
@@ -104,7 +103,7 @@ func where(err error) string {
 
 // IsUnusable reports whether a request failed because of what the server is, so that only another Target or another server helps.
 func IsUnusable(err error) bool {
-	return errors.Is(err, egress.ErrLarge) || errors.Is(err, egress.ErrRedirect) || errors.Is(err, errForeign) || errors.Is(err, address.ErrPrivate)
+	return errors.Is(err, egress.ErrLarge) || errors.Is(err, egress.ErrRedirect) || errors.Is(err, errForeign) || errors.Is(err, egress.ErrPrivate)
 }
 
 // maxQuote is from how many bytes on a value that an API server quotes is left out: it is a whole object, and may be one that somebody else wrote.

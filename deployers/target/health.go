@@ -26,7 +26,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/sources/address"
 	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 )
 
@@ -153,14 +152,14 @@ func diagnosis(err error) (reason, cure string) {
 
 // IsHostGone reports whether a request failed because the name of a host does not exist in DNS, and that may be told.
 func IsHostGone(err error) bool {
-	return address.MissingHost(err) != "" && !errors.Is(err, address.ErrPrivate)
+	return egress.MissingHost(err) != "" && !errors.Is(err, egress.ErrPrivate)
 }
 
 // HasNoHost reports whether a request to the cluster failed because the name of its server does not exist in DNS. The name of a proxy says nothing
 // about the cluster. Where IsUnusable says the same, only who knows that the cluster was once there may let a tenant see it.
 func (c *Cluster) HasNoHost(err error) bool {
 	server, parseErr := url.Parse(c.Config.Host)
-	missing := address.MissingHost(err)
+	missing := egress.MissingHost(err)
 	return parseErr == nil && c.Config.Proxy == nil && missing != "" && missing == server.Hostname()
 }
 

@@ -26,8 +26,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/sources/egress"
-	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 const (
@@ -63,7 +63,7 @@ func (k *kinds) ask(ctx context.Context, version schema.GroupVersion, former any
 			if known, _ := k.known.Get(version); known != former {
 				return known, nil
 			}
-			err = rescue.Survived(ctx, func() (err error) {
+			err = fault.Survived(ctx, func() (err error) {
 				found, err = k.request(ctx, version)
 				return err
 			})

@@ -27,7 +27,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/address"
 	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 )
 
@@ -61,7 +60,7 @@ func isTrue(text string) bool {
 }
 
 // anywhere opens connections to the landscaper cluster, whose address the operator chose.
-func anywhere() address.Dial {
+func anywhere() egress.Dial {
 	return (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
 }
 
@@ -129,7 +128,7 @@ func lacksRole(response *http.Response) bool {
 // send sends a request once, and judges the answer.
 func (s *sender) send(request *http.Request) (*http.Response, error) {
 	response, err := s.Transport.RoundTrip(request)
-	if errors.Is(err, address.ErrPrivate) {
+	if errors.Is(err, egress.ErrPrivate) {
 		return nil, fmt.Errorf("%w, and the operator allows public ones only", err)
 	}
 	if err == nil {

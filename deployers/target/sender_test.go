@@ -33,7 +33,6 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/address"
 	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 )
 
@@ -407,11 +406,11 @@ func TestT05PrivateTargetsAreRefused(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
 	err := getConfigMap(t.Context(), opened(t, server, Options{PublicOnly: true}))
-	require.ErrorIs(t, err, address.ErrPrivate)
+	require.ErrorIs(t, err, egress.ErrPrivate)
 	assert.ErrorContains(t, err, "the operator allows public ones only")
 
 	err = getConfigMap(t.Context(), openedAt(t, server, "https://203.0.114.1", server.URL, Options{PublicOnly: true}))
-	require.ErrorIs(t, err, address.ErrPrivate, "a proxy leads nowhere else")
+	require.ErrorIs(t, err, egress.ErrPrivate, "a proxy leads nowhere else")
 }
 
 func TestT05NamesOfPrivateAddressesAreRefused(t *testing.T) {
@@ -421,7 +420,7 @@ func TestT05NamesOfPrivateAddressesAreRefused(t *testing.T) {
 	at, err := url.Parse(server.URL)
 	require.NoError(t, err)
 	named := openedAt(t, server, "https://localhost:"+at.Port(), "", Options{PublicOnly: true})
-	require.ErrorIs(t, getConfigMap(t.Context(), named), address.ErrPrivate)
+	require.ErrorIs(t, getConfigMap(t.Context(), named), egress.ErrPrivate)
 }
 
 // TestNamesOfAPrivateNetworkAreNotToldApart asks servers and proxies that exist there, and those that do not.
@@ -452,7 +451,7 @@ func TestT05MetadataServicesAreNoTargets(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
 	for _, host := range []string{"169.254.169.254", "168.63.129.16", "[fd00:ec2::254]", "[::ffff:169.254.169.254]"} {
-		require.ErrorIs(t, getConfigMap(t.Context(), openedAt(t, server, "https://"+host, "", Options{})), address.ErrPrivate, host)
+		require.ErrorIs(t, getConfigMap(t.Context(), openedAt(t, server, "https://"+host, "", Options{})), egress.ErrPrivate, host)
 	}
 }
 

@@ -17,10 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/publishing"
-	"github.com/flux-landscaper/flux-landscaper/publishing/constructor"
-	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
@@ -55,18 +52,18 @@ func client(t *testing.T) publishing.Registry {
 	return publishing.Registry{Client: c}
 }
 
-func build(t *testing.T, place *Place, constructed string) []formats.Version {
+func build(t *testing.T, place *Place, constructed string) []component.Version {
 	t.Helper()
-	read, err := constructor.Parse([]byte(constructed))
+	read, err := ParseConstructor([]byte(constructed))
 	require.NoError(t, err)
-	workspace, err := pack.NewWorkspace()
+	workspace, err := publishing.NewWorkspace()
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, workspace.Close()) })
-	builder := &constructor.Builder{Workspace: workspace}
+	builder := &Builder{Workspace: workspace}
 	if place != nil {
 		builder.Repository = place.Spec
 	}
-	var versions []formats.Version
+	var versions []component.Version
 	for i := range read.Components {
 		v, err := builder.Build(context.Background(), &read.Components[i])
 		require.NoError(t, err)
@@ -82,7 +79,7 @@ func place(t *testing.T, written string) *Place {
 	return p
 }
 
-func pushAll(t *testing.T, r publishing.Registry, p *Place, versions []formats.Version) {
+func pushAll(t *testing.T, r publishing.Registry, p *Place, versions []component.Version) {
 	t.Helper()
 	for _, v := range versions {
 		_, err := Push(context.Background(), r, p, v, false)

@@ -18,7 +18,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 )
 
 // Place is a repository of component versions as people write it.
@@ -53,7 +52,7 @@ func ParsePlace(written string) (*Place, error) {
 func directoryPlace(written string, info fs.FileInfo) (*Place, error) {
 	kind := "CommonTransportFormat"
 	if info.IsDir() {
-		if _, err := os.Stat(filepath.Join(written, formats.DescriptorFile)); err == nil {
+		if _, err := os.Stat(filepath.Join(written, component.DescriptorFile)); err == nil {
 			kind = "ComponentArchive"
 		}
 	}

@@ -1,7 +1,8 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ocm publishes component versions to OCI registries and archives, and reads them with all that they refer to.
+// Package ocm makes component versions from the constructors that people write, publishes them to OCI registries and archives, and reads them with all
+// that they refer to. What is built is reproducible: the same files give the same bytes.
 package ocm
 
 import (
@@ -16,9 +17,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/flux-landscaper/flux-landscaper/publishing"
-	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
 
@@ -38,7 +37,7 @@ type Pushed struct {
 // Push publishes a component version: blobs first, then the manifest, with the tag at last, so that a version is there completely or
 // not at all. A version that is there with other content is an error, unless overwrite is set, and so is one that others have replaced when it is looked at
 // again: registries write no tag on the condition that nobody else has.
-func Push(ctx context.Context, r publishing.Registry, place *Place, v formats.Version, overwrite bool) (*Pushed, error) {
+func Push(ctx context.Context, r publishing.Registry, place *Place, v component.Version, overwrite bool) (*Pushed, error) {
 	key := v.Descriptor.Key()
 	ref, err := place.Reference(key)
 	if err != nil {
@@ -81,8 +80,8 @@ func existing(ctx context.Context, r publishing.Registry, ref string) (digest.Di
 	return m.Digest, nil
 }
 
-func upload(ctx context.Context, r publishing.Registry, ref string, image *formats.Image) error {
-	for _, blob := range append([]formats.Content{image.Config}, image.Layers...) {
+func upload(ctx context.Context, r publishing.Registry, ref string, image *component.Image) error {
+	for _, blob := range append([]component.Content{image.Config}, image.Layers...) {
 		if _, err := r.Client.PushBlob(ctx, ref, oci.Source{MediaType: blob.MediaType, Content: blob.Data, Size: blob.Size}, r.Credentials); err != nil {
 			return err
 		}
@@ -95,15 +94,15 @@ func upload(ctx context.Context, r publishing.Registry, ref string, image *forma
 }
 
 // Order sorts component versions so that each comes after those it refers to: an interrupted push leaves no dangling reference.
-func Order(versions []formats.Version) []formats.Version {
-	byKey := map[component.Key]formats.Version{}
+func Order(versions []component.Version) []component.Version {
+	byKey := map[component.Key]component.Version{}
 	for _, v := range versions {
 		byKey[v.Descriptor.Key()] = v
 	}
-	var out []formats.Version
+	var out []component.Version
 	done := map[component.Key]bool{}
-	var add func(formats.Version)
-	add = func(v formats.Version) {
+	var add func(component.Version)
+	add = func(v component.Version) {
 		key := v.Descriptor.Key()
 		if done[key] {
 			return
@@ -124,20 +123,20 @@ func Order(versions []formats.Version) []formats.Version {
 
 // WriteCTF writes component versions as a directory in Common Transport Format. The directory appears when it is complete. One that
 // exists is an error, unless overwrite is set: then it is replaced.
-func WriteCTF(dir string, versions []formats.Version, overwrite bool) error {
-	return write(dir, overwrite, func(sink formats.Sink) error {
-		return formats.WriteCTF(sink, versions, "")
+func WriteCTF(dir string, versions []component.Version, overwrite bool) error {
+	return write(dir, overwrite, func(sink component.Sink) error {
+		return component.WriteCTF(sink, versions, "")
 	})
 }
 
 // WriteArchive writes one component version as a component archive, like WriteCTF.
-func WriteArchive(dir string, v formats.Version, overwrite bool) error {
-	return write(dir, overwrite, func(sink formats.Sink) error {
-		return formats.WriteArchive(sink, v, "")
+func WriteArchive(dir string, v component.Version, overwrite bool) error {
+	return write(dir, overwrite, func(sink component.Sink) error {
+		return component.WriteArchive(sink, v, "")
 	})
 }
 
-func write(dir string, overwrite bool, fill func(formats.Sink) error) error {
+func write(dir string, overwrite bool, fill func(component.Sink) error) error {
 	taken, err := os.ReadDir(dir)
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
@@ -147,12 +146,12 @@ func write(dir string, overwrite bool, fill func(formats.Sink) error) error {
 	case len(taken) > 0 && !replaceable(taken):
 		return fmt.Errorf("directory %s holds something else than component versions and is not replaced; name another one", dir)
 	}
-	return pack.Place(dir, true, func(root *os.Root) error { return fill(directorySink{root}) })
+	return publishing.Place(dir, true, func(root *os.Root) error { return fill(directorySink{root}) })
 }
 
 // replaceable reports whether a directory is an archive, so that --overwrite cannot remove anything else.
 func replaceable(entries []fs.DirEntry) bool {
-	known := map[string]bool{formats.DescriptorFile: true, "artifact-index.json": true, "blobs": true}
+	known := map[string]bool{component.DescriptorFile: true, "artifact-index.json": true, "blobs": true}
 	for _, entry := range entries {
 		if !known[entry.Name()] {
 			return false
@@ -164,7 +163,7 @@ func replaceable(entries []fs.DirEntry) bool {
 // directorySink writes files below a directory.
 type directorySink struct{ root *os.Root }
 
-// Put implements formats.Sink.
+// Put implements component.Sink.
 func (s directorySink) Put(name string, size int64, content io.Reader) error {
 	if err := s.root.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return fmt.Errorf("directory of %s cannot be made: %w", name, err)

@@ -16,27 +16,23 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/publishing"
-	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/signing"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
-	"github.com/flux-landscaper/flux-landscaper/sources/view"
 )
 
 // Reader looks component versions up in one place, with the same code as the controller. It has to be closed.
 type Reader struct {
 	registry  publishing.Registry
 	place     *Place
-	workspace *pack.Workspace
+	workspace *publishing.Workspace
 	session   *repository.Session
 }
 
 // NewReader opens a place for reading.
 func NewReader(r publishing.Registry, place *Place) (*Reader, error) {
-	workspace, err := pack.NewWorkspace()
+	workspace, err := publishing.NewWorkspace()
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +46,7 @@ func NewReader(r publishing.Registry, place *Place) (*Reader, error) {
 // anySize leaves the limit of content to the client of registries: its digest is compared wherever it fits on the disk.
 const anySize = math.MaxInt64
 
-func openSession(r publishing.Registry, place *Place, workspace *pack.Workspace) (*repository.Session, error) {
+func openSession(r publishing.Registry, place *Place, workspace *publishing.Workspace) (*repository.Session, error) {
 	store, err := fetch.New(fetch.Options{Dir: workspace.Dir("store")})
 	if err != nil {
 		return nil, err
@@ -85,7 +81,7 @@ func (r *Reader) Get(ctx context.Context, key component.Key) (*component.Descrip
 }
 
 // Component returns a component version, found as by Get, as an Installation has it. It can be read until the reader is closed.
-func (r *Reader) Component(ctx context.Context, key component.Key) (*view.Component, error) {
+func (r *Reader) Component(ctx context.Context, key component.Key) (*repository.Component, error) {
 	root, err := r.root(ctx, key)
 	if err != nil {
 		return nil, err
@@ -94,7 +90,7 @@ func (r *Reader) Component(ctx context.Context, key component.Key) (*view.Compon
 	if err != nil {
 		return nil, err
 	}
-	return &view.Component{Root: root, Closed: closed, Session: r.session, Standard: r.place.Spec}, nil
+	return &repository.Component{Root: root, Closed: closed, Session: r.session, Standard: r.place.Spec}, nil
 }
 
 func (r *Reader) root(ctx context.Context, key component.Key) (*repository.Root, error) {
@@ -162,7 +158,7 @@ func (r *Reader) only(name string) (string, error) {
 		return "", fmt.Errorf("component %s: name its version; the directory cannot be listed: %w", name, err)
 	}
 	defer func() { _ = root.Close() }()
-	collection, err := formats.Open(root.FS())
+	collection, err := component.Open(root.FS())
 	if err != nil {
 		return "", err
 	}
@@ -180,7 +176,7 @@ func (r *Reader) only(name string) (string, error) {
 
 // Sign signs component versions and replaces their descriptors by the signed ones. A signature covers all that a version refers to: other
 // versions of the list, and else what place holds; place may be nil.
-func Sign(ctx context.Context, r publishing.Registry, place *Place, versions []formats.Version, options signing.SignOptions) error {
+func Sign(ctx context.Context, r publishing.Registry, place *Place, versions []component.Version, options component.SignOptions) error {
 	made := map[component.Key]*component.Descriptor{}
 	for i := range versions {
 		made[versions[i].Descriptor.Key()] = versions[i].Descriptor
@@ -207,7 +203,7 @@ func Sign(ctx context.Context, r publishing.Registry, place *Place, versions []f
 		if err != nil {
 			return err
 		}
-		if versions[i].Descriptor, err = signing.Sign(closed, options); err != nil {
+		if versions[i].Descriptor, err = component.Sign(closed, options); err != nil {
 			return err
 		}
 		made[versions[i].Descriptor.Key()] = versions[i].Descriptor
@@ -237,7 +233,7 @@ type Verified struct {
 }
 
 // Verify checks a signature of a component version, with all components behind it and the content of their resources, as a controller does.
-func (r *Reader) Verify(ctx context.Context, key component.Key, signature string, keys signing.Keys) (*Verified, error) {
+func (r *Reader) Verify(ctx context.Context, key component.Key, signature string, keys component.Keys) (*Verified, error) {
 	root, err := r.Get(ctx, key)
 	if err != nil {
 		return nil, err
@@ -246,7 +242,7 @@ func (r *Reader) Verify(ctx context.Context, key component.Key, signature string
 	if err != nil {
 		return nil, err
 	}
-	verified, err := signing.Verify(ctx, closed, signature, keys, r.session.Digest)
+	verified, err := component.Verify(ctx, closed, signature, keys, r.session.Digest)
 	if err != nil {
 		return nil, err
 	}
@@ -257,4 +253,133 @@ func (r *Reader) Verify(ctx context.Context, key component.Key, signature string
 		}
 	}
 	return out, nil
+}
+
+// Node is one component version of a tree.
+type Node struct {
+	// Component and Version of it.
+	Component string `json:"component"`
+	Version   string `json:"version"`
+	// Reference is the name under which its parent refers to it; empty for the root.
+	Reference string `json:"reference,omitempty"`
+	// Resources of the component.
+	Resources []Leaf `json:"resources,omitempty"`
+	// References are the components that it refers to.
+	References []*Node `json:"references,omitempty"`
+	// Seen tells that the component was shown before, with all below it.
+	Seen bool `json:"seen,omitempty"`
+}
+
+// Leaf is a resource of a component version.
+type Leaf struct {
+	// Name, Version and Type of the resource.
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Type    string `json:"type"`
+	// Access is the type of its access, with the place where it is one.
+	Access string `json:"access"`
+}
+
+// Tree arranges a closure as a tree; a component that several refer to is shown in full once.
+func Tree(closed *component.Closed) (*Node, error) {
+	return node(closed, closed.Root, "", map[component.Key]bool{})
+}
+
+func node(closed *component.Closed, d *component.Descriptor, name string, seen map[component.Key]bool) (*Node, error) {
+	n := &Node{Component: d.Name, Version: d.Version, Reference: name, Seen: seen[d.Key()]}
+	if n.Seen {
+		return n, nil
+	}
+	seen[d.Key()] = true
+	for i := range d.Resources {
+		n.Resources = append(n.Resources, leaf(&d.Resources[i]))
+	}
+	for i := range d.References {
+		next, err := closed.Follow(&d.References[i])
+		if err != nil {
+			return nil, err
+		}
+		below, err := node(closed, next, d.References[i].Name, seen)
+		if err != nil {
+			return nil, err
+		}
+		n.References = append(n.References, below)
+	}
+	return n, nil
+}
+
+func leaf(r *component.Resource) Leaf {
+	l := Leaf{Name: r.Name, Version: r.Version, Type: r.Type, Access: r.Access.Type}
+	access, err := component.ParseAccess(r.Access)
+	if err != nil {
+		return l
+	}
+	if place := placeOf(access); place != "" {
+		l.Access += " " + place
+	}
+	return l
+}
+
+func placeOf(access component.Access) string {
+	switch t := access.(type) {
+	case component.OCIArtifact:
+		return t.ImageReference
+	case component.RelativeOCIReference:
+		return t.Reference
+	case component.LocalBlob:
+		return t.ReferenceName
+	case component.HelmChart:
+		return strings.TrimSuffix(t.Repository, "/") + " " + t.Chart
+	case component.Web:
+		return t.URL
+	case component.GitHub:
+		return t.RepoURL
+	case component.Git:
+		return t.Repository
+	}
+	return ""
+}
+
+// Text draws the tree with lines, resources before references.
+func (n *Node) Text() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s:%s\n", n.Component, n.Version)
+	n.draw(&out, "")
+	return out.String()
+}
+
+func (n *Node) draw(out *strings.Builder, indent string) {
+	name, kind, version := 0, 0, 0
+	for _, r := range n.Resources {
+		name, kind, version = max(name, len(r.Name)), max(kind, len(r.Type)), max(version, len(r.Version))
+	}
+	rest := len(n.Resources) + len(n.References)
+	for _, r := range n.Resources {
+		rest--
+		line := fmt.Sprintf("%-*s  %-*s  %-*s  %s", name, r.Name, kind, r.Type, version, r.Version, r.Access)
+		fmt.Fprintf(out, "%s%s%s\n", indent, branch(rest), strings.TrimRight(line, " "))
+	}
+	for _, r := range n.References {
+		rest--
+		note := ""
+		if r.Seen {
+			note = "  (shown above)"
+		}
+		fmt.Fprintf(out, "%s%s%s → %s:%s%s\n", indent, branch(rest), r.Reference, r.Component, r.Version, note)
+		r.draw(out, indent+stem(rest))
+	}
+}
+
+func branch(rest int) string {
+	if rest == 0 {
+		return "└── "
+	}
+	return "├── "
+}
+
+func stem(rest int) string {
+	if rest == 0 {
+		return "    "
+	}
+	return "│   "
 }

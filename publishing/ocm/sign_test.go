@@ -15,19 +15,18 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/publishing"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/signing"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
 // signer returns how to sign as "release", and the public key.
-func signer(t *testing.T) (signing.SignOptions, signing.Keys) {
+func signer(t *testing.T) (component.SignOptions, component.Keys) {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	require.NoError(t, err)
 	public, err := x509.MarshalPKIXPublicKey(key.Public())
 	require.NoError(t, err)
-	return signing.SignOptions{Name: "release", Key: key},
-		signing.Keys{PublicKey: pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})}
+	return component.SignOptions{Name: "release", Key: key},
+		component.Keys{PublicKey: pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})}
 }
 
 const (
@@ -46,7 +45,7 @@ resources: [{name: file, type: blob, input: {type: utf8, text: db}}]
 `
 )
 
-func verify(t *testing.T, r publishing.Registry, p *Place, name string, keys signing.Keys) error {
+func verify(t *testing.T, r publishing.Registry, p *Place, name string, keys component.Keys) error {
 	t.Helper()
 	reader, err := NewReader(r, p)
 	require.NoError(t, err)

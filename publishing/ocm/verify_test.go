@@ -14,13 +14,12 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/publishing"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/signing"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/tests/interop"
 )
 
 // verifyFile checks a signature in an archive that the OCM CLI wrote.
-func verifyFile(t *testing.T, s interop.Signature, keys signing.Keys) (*Verified, error) {
+func verifyFile(t *testing.T, s interop.Signature, keys component.Keys) (*Verified, error) {
 	t.Helper()
 	archive := filepath.Join(t.TempDir(), s.File)
 	require.NoError(t, os.WriteFile(archive, interop.Read(t, "signed/"+s.File), 0o600))
@@ -38,16 +37,16 @@ func verifyFile(t *testing.T, s interop.Signature, keys signing.Keys) (*Verified
 func TestVerifyChecksSignaturesOfTheCLI(t *testing.T) {
 	for _, s := range interop.Signatures(t) {
 		t.Run(s.File, func(t *testing.T) {
-			keys := signing.Keys{PublicKey: interop.Read(t, "keys/rsa.pub")}
+			keys := component.Keys{PublicKey: interop.Read(t, "keys/rsa.pub")}
 			if strings.Contains(s.Keys, "ca.crt") {
-				keys = signing.Keys{Certificates: interop.Read(t, "keys/ca.crt")}
+				keys = component.Keys{Certificates: interop.Read(t, "keys/ca.crt")}
 			}
 			got, err := verifyFile(t, s, keys)
 			require.NoError(t, err)
 			assert.Equal(t, s.Component, got.Component+":"+got.Version)
 			assert.Equal(t, component.DigestSpec{HashAlgorithm: s.Hash, NormalisationAlgorithm: s.Normalisation, Value: s.Digest}, got.Digest)
 			assert.Equal(t, s.Algorithm, got.Algorithm)
-			_, err = verifyFile(t, s, signing.Keys{PublicKey: interop.Read(t, "keys/ca.crt")})
+			_, err = verifyFile(t, s, component.Keys{PublicKey: interop.Read(t, "keys/ca.crt")})
 			assert.ErrorContains(t, err, "it was not made with the key that is trusted")
 		})
 	}

@@ -24,8 +24,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
+	"github.com/flux-landscaper/flux-landscaper/publishing"
 	"github.com/flux-landscaper/flux-landscaper/publishing/containerimage"
-	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
 )
 
 // Deployers are the deployers that have a chart, <deployer>-deployer.
@@ -86,7 +86,7 @@ func packCharts(o Options) (charts []packedChart) {
 			must(fmt.Errorf("cannot make the chart %s: %w", name, err))
 		}
 		var packed bytes.Buffer
-		that(pack.Directory(&packed, own, pack.Options{Prefix: name}))
+		that(publishing.Pack(&packed, own, publishing.PackOptions{Prefix: name}))
 		charts = append(charts, packedChart{name: name, archive: packed.Bytes(), metadata: contentOf(own, "Chart.yaml")})
 	}
 	return charts

@@ -25,7 +25,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"github.com/flux-landscaper/flux-landscaper/publishing/privatekey"
+	"github.com/flux-landscaper/flux-landscaper/publishing"
 )
 
 // parseRepository parses the name of a repository.
@@ -77,7 +77,7 @@ const (
 // after a pause, and pushes it again a few times. Logins and plainHTTP are as for Set.Push.
 func Sign(ctx context.Context, repository string, digest v1.Hash, key []byte, plainHTTP bool) (err error) {
 	defer caught(&err)
-	signer := that(privatekey.Parse(key))
+	signer := that(publishing.ParsePrivateKey(key))
 	to := that(parseRepository(repository, plainHTTP))
 	text := that(json.Marshal(map[string]any{"critical": map[string]any{ // as cosign writes it
 		"identity": map[string]string{"docker-reference": to.Name()}, "image": map[string]string{"docker-manifest-digest": digest.String()},
@@ -96,7 +96,7 @@ func Sign(ctx context.Context, repository string, digest v1.Hash, key []byte, pl
 		}
 		signatures = that(mutate.Append(signatures, mutate.Addendum{
 			Layer:       static.NewLayer(text, signatureType),
-			Annotations: map[string]string{signatureAnnotation: base64.StdEncoding.EncodeToString(that(privatekey.Sign(signer, text)))},
+			Annotations: map[string]string{signatureAnnotation: base64.StdEncoding.EncodeToString(that(publishing.Sign(signer, text)))},
 		}))
 		if err := remote.Write(tag, signatures, withLogins(ctx)...); err != nil {
 			return fmt.Errorf("cannot push the signature to %s: %w", tag, err)
@@ -125,6 +125,6 @@ func isSigned(signatures v1.Image, public crypto.PublicKey, text []byte) bool {
 	must(err)
 	return slices.ContainsFunc(that(signatures.Manifest()).Layers, func(layer v1.Descriptor) bool {
 		signature, unreadable := base64.StdEncoding.DecodeString(layer.Annotations[signatureAnnotation])
-		return unreadable == nil && layer.MediaType == signatureType && layer.Digest == digest && privatekey.Verifies(public, text, signature)
+		return unreadable == nil && layer.MediaType == signatureType && layer.Digest == digest && publishing.Verifies(public, text, signature)
 	})
 }

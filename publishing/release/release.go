@@ -34,9 +34,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
+	"github.com/flux-landscaper/flux-landscaper/publishing"
 	"github.com/flux-landscaper/flux-landscaper/publishing/containerimage"
-	"github.com/flux-landscaper/flux-landscaper/publishing/pack"
-	"github.com/flux-landscaper/flux-landscaper/publishing/privatekey"
 )
 
 // Options say what to release.
@@ -189,7 +188,7 @@ func build(folder string) []byte {
 func Artifact(folder string, release containerimage.Release) (made v1.Image, err error) {
 	defer caught(&err)
 	var packed bytes.Buffer
-	that(pack.Directory(&packed, folder, pack.Options{}))
+	that(publishing.Pack(&packed, folder, publishing.PackOptions{}))
 	return mutate.Annotations(artifact(static.NewLayer(packed.Bytes(), fluxContent), fluxConfig), map[string]string{
 		"org.opencontainers.image.source":   containerimage.Source,
 		"org.opencontainers.image.revision": release.Version + "@sha1:" + release.Revision,
@@ -282,7 +281,7 @@ func writeChecksums(dist string, key []byte) {
 	}))
 	write(filepath.Join(dist, ChecksumsFile), sums.Bytes())
 	if len(key) > 0 {
-		signature := that(privatekey.Sign(that(privatekey.Parse(key)), sums.Bytes()))
+		signature := that(publishing.Sign(that(publishing.ParsePrivateKey(key)), sums.Bytes()))
 		write(filepath.Join(dist, SignatureFile), []byte(base64.StdEncoding.EncodeToString(signature)+"\n"))
 	}
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/confined"
 	"github.com/flux-landscaper/flux-landscaper/confined/rendering"
 	"github.com/flux-landscaper/flux-landscaper/publishing/lint"
-	"github.com/flux-landscaper/flux-landscaper/sources/view"
+	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
 // Options say what an Installation of the blueprint would have.
@@ -34,7 +34,7 @@ type Options struct {
 	// targetList a list of those, and of a targetMap Targets by their keys.
 	Imports map[string]any
 	// Component of the Installation; nil when there is none.
-	Component *view.Component
+	Component *repository.Component
 	// Namespace of the Installation, for references to Targets.
 	Namespace string
 	// Artifact holds the blueprint in Folder, and those that sub-installations name by a path; nil where there are no others.
@@ -78,7 +78,7 @@ type node struct {
 	files          fs.FS
 	artifact       fs.FS
 	folder         string
-	component      *view.Component
+	component      *repository.Component
 	imports        *render.Imports
 	importMappings map[string]v1alpha1.AnyJSON
 	exportMappings map[string]v1alpha1.AnyJSON
@@ -133,7 +133,7 @@ func (n *node) render(ctx context.Context) (*rendered, error) {
 }
 
 // environment is what the templates of an Installation see.
-func environment(blueprint *model.Blueprint, files fs.FS, found *view.Component, namespace string) (*render.Environment, error) {
+func environment(blueprint *model.Blueprint, files fs.FS, found *repository.Component, namespace string) (*render.Environment, error) {
 	env := &render.Environment{
 		Blueprint: blueprint, Files: files, Namespace: namespace, BlueprintDefinition: map[string]any{}, Unmasked: true,
 		Schemas: schema.New(schema.Options{LocalTypes: blueprint.LocalTypes, Blueprint: files}),
@@ -141,7 +141,7 @@ func environment(blueprint *model.Blueprint, files fs.FS, found *view.Component,
 	if found == nil {
 		return env, nil
 	}
-	_, err := view.Show(env, *found)
+	_, err := repository.Show(env, *found)
 	return env, err
 }
 

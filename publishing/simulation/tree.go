@@ -22,7 +22,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
-	"github.com/flux-landscaper/flux-landscaper/sources/view"
 )
 
 // ExportTemplates say what deploy items and Installations export, in the place of deployers.
@@ -262,7 +261,7 @@ func (n *node) openBeside(parent *node, to string) (err error) {
 }
 
 // open returns the blueprint of a sub-installation, and its component.
-func open(ctx context.Context, parent *node, t *model.InstallationTemplate) (fs.FS, *view.Component, error) {
+func open(ctx context.Context, parent *node, t *model.InstallationTemplate) (fs.FS, *repository.Component, error) {
 	if t.Blueprint.Ref == "" {
 		files, err := model.Inline(t.Blueprint.Filesystem.RawMessage)
 		return files, parent.component, err
@@ -290,7 +289,7 @@ func open(ctx context.Context, parent *node, t *model.InstallationTemplate) (fs.
 	root := &repository.Root{Descriptor: d, Repository: own.Root.Repository, Definition: v1alpha1.ComponentDescriptorDefinition{
 		Reference: &v1alpha1.ComponentDescriptorReference{ComponentName: d.Name, Version: d.Version},
 	}}
-	return files, &view.Component{Root: root, Closed: closed, Session: own.Session, Standard: own.Standard}, nil
+	return files, &repository.Component{Root: root, Closed: closed, Session: own.Session, Standard: own.Standard}, nil
 }
 
 // scope is what sub-installations of one Installation may import, by the names that they use for it.

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 )
 
 // Hint helps a Resolver to find a component version.
@@ -161,7 +161,7 @@ func (w *walk) resolve(ctx context.Context, level []*visit) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(w.limits.Parallel)
 	for _, v := range level {
-		group.Go(func() error { return rescue.Survived(ctx, func() error { return w.visit(ctx, v) }) })
+		group.Go(func() error { return fault.Survived(ctx, func() error { return w.visit(ctx, v) }) })
 	}
 	if err := group.Wait(); err != nil {
 		return err

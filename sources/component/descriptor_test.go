@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/signing"
 )
 
 // sample reads a descriptor of testdata.
@@ -50,7 +49,7 @@ func TestDecodeReadsEveryField(t *testing.T) {
 	assert.Equal(t, "gitHub", d.Sources[0].Access.Type)
 	assert.Equal(t, component.Key{Name: "example.com/landscapes/database", Version: "3.0.0"}, d.References[0].Key())
 	assert.Equal(t, "1f2e3d", d.References[0].Digest.Value)
-	assert.Equal(t, component.SignatureSpec{Algorithm: signing.AlgorithmPKCS1v15, MediaType: signing.MediaTypeRSA, Value: "0102",
+	assert.Equal(t, component.SignatureSpec{Algorithm: component.AlgorithmPKCS1v15, MediaType: component.MediaTypeRSA, Value: "0102",
 		Issuer: "CN=example"}, d.Signatures[0].Signature)
 	assert.Equal(t, "chart", d.NestedDigests[0].Resources[0].Name)
 }

@@ -20,21 +20,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/signing"
 	"github.com/flux-landscaper/flux-landscaper/tests/interop"
 )
 
 // opened opens a CTF or archive that the OCM CLI wrote.
-func opened(t testing.TB, name string) formats.Collection {
+func opened(t testing.TB, name string) component.Collection {
 	t.Helper()
-	collection, err := formats.Open(interop.Unpack(t, name))
+	collection, err := component.Open(interop.Unpack(t, name))
 	require.NoError(t, err)
 	return collection
 }
 
 // closure returns a component version, given as name:version, with all behind it.
-func closure(t testing.TB, collection formats.Collection, written string) *component.Closed {
+func closure(t testing.TB, collection component.Collection, written string) *component.Closed {
 	t.Helper()
 	name, version, _ := strings.Cut(written, ":")
 	root, err := collection.Component(t.Context(), component.Key{Name: name, Version: version})
@@ -65,7 +63,7 @@ var interopVersions = map[string]string{
 func normal(t testing.TB, archive, name, algorithm string) []byte {
 	t.Helper()
 	c := closure(t, opened(t, archive), interopPrefix+name+":"+interopVersions[name])
-	root, err := signing.Sign(c, signing.SignOptions{Name: "filled", Key: ocmKey(t), Normalisation: algorithm})
+	root, err := component.Sign(c, component.SignOptions{Name: "filled", Key: ocmKey(t), Normalisation: algorithm})
 	require.NoError(t, err)
 	out, err := root.Normalise(algorithm)
 	require.NoError(t, err)
@@ -201,8 +199,8 @@ func TestN7V4IsV3(t *testing.T) {
 func TestN8DigestsOfReferencesAreComputedAnew(t *testing.T) {
 	for _, first := range allNormalisations {
 		for _, second := range allNormalisations {
-			c := signedBy(t, landscape(t), signing.SignOptions{Name: "before", Key: ownKey(), Normalisation: first, Hash: component.HashSHA512})
-			c = signedBy(t, c, signing.SignOptions{Name: "release", Key: ownKey(), Normalisation: second})
+			c := signedBy(t, landscape(t), component.SignOptions{Name: "before", Key: ownKey(), Normalisation: first, Hash: component.HashSHA512})
+			c = signedBy(t, c, component.SignOptions{Name: "release", Key: ownKey(), Normalisation: second})
 			assert.Equal(t, second, c.Root.References[0].Digest.NormalisationAlgorithm)
 			assert.NoError(t, verify(t, c), "%s after %s", second, first)
 		}
@@ -210,23 +208,23 @@ func TestN8DigestsOfReferencesAreComputedAnew(t *testing.T) {
 }
 
 // verifyOf checks a signature of the OCM CLI with a key of it, and returns what was verified.
-func verifyOf(t *testing.T, s interop.Signature, keys signing.Keys) *component.Closed {
+func verifyOf(t *testing.T, s interop.Signature, keys component.Keys) *component.Closed {
 	t.Helper()
 	collection := opened(t, "signed/"+s.File)
-	verified, err := signing.Verify(t.Context(), closure(t, collection, s.Component), s.Name, keys, digester(t, collection))
+	verified, err := component.Verify(t.Context(), closure(t, collection, s.Component), s.Name, keys, digester(t, collection))
 	require.NoError(t, err, s.File)
 	return verified
 }
 
 // keysOf returns the keys that a signature can be checked with.
-func keysOf(t *testing.T, s interop.Signature) map[string]signing.Keys {
+func keysOf(t *testing.T, s interop.Signature) map[string]component.Keys {
 	t.Helper()
 	if !strings.Contains(s.Keys, "ca.crt") {
-		return map[string]signing.Keys{
+		return map[string]component.Keys{
 			"rsa.pub": {PublicKey: interop.Read(t, "keys/rsa.pub")}, "rsa.pkcs1.pub": {PublicKey: interop.Read(t, "keys/rsa.pkcs1.pub")},
 		}
 	}
-	return map[string]signing.Keys{
+	return map[string]component.Keys{
 		"ca.crt": {Certificates: interop.Read(t, "keys/ca.crt")}, "signer.crt": {PublicKey: interop.Read(t, "keys/signer.crt")},
 	}
 }
@@ -254,8 +252,8 @@ func TestAllSignaturesOfOneArchive(t *testing.T) {
 			for name, version := range map[string]string{"shop": "1.2.0", "mid": "2.0.0-rc.1+build.7", "leaf": "1.0.0"} {
 				c := closure(t, collection, interopPrefix+name+":"+version)
 				for _, signature := range c.Root.Signatures {
-					keys := signing.Keys{PublicKey: interop.Read(t, "keys/rsa.pub")}
-					_, err := signing.Verify(t.Context(), c, signature.Name, keys, digester(t, collection))
+					keys := component.Keys{PublicKey: interop.Read(t, "keys/rsa.pub")}
+					_, err := component.Verify(t.Context(), c, signature.Name, keys, digester(t, collection))
 					assert.NoError(t, err, "%s %s", name, signature.Name)
 					verified++
 				}
@@ -266,12 +264,12 @@ func TestAllSignaturesOfOneArchive(t *testing.T) {
 }
 
 func TestSignaturesOfTheCLIFailWhenContentChanged(t *testing.T) {
-	keys := signing.Keys{PublicKey: interop.Read(t, "keys/rsa.pub")}
+	keys := component.Keys{PublicKey: interop.Read(t, "keys/rsa.pub")}
 	for _, s := range interop.Signatures(t)[:2] {
 		c := closure(t, opened(t, "signed/"+s.File), s.Component)
 		changed := *c.Descriptors[2]
 		changed.CreationTime = "2026-11-22T00:00:00Z"
-		_, err := signing.Verify(t.Context(), closed(t, c.Root, c.Descriptors[1], &changed), s.Name, keys, nil)
+		_, err := component.Verify(t.Context(), closed(t, c.Root, c.Descriptors[1], &changed), s.Name, keys, nil)
 		assert.ErrorContains(t, err, "is not valid", s.File)
 	}
 }
@@ -279,27 +277,27 @@ func TestSignaturesOfTheCLIFailWhenContentChanged(t *testing.T) {
 // TestSignsAsTheCLI compares signatures byte by byte: those of RSASSA-PKCS1-V1_5 are the same each time.
 func TestSignsAsTheCLI(t *testing.T) {
 	for _, s := range interop.Signatures(t) {
-		if s.Algorithm != signing.AlgorithmPKCS1v15 || s.MediaType != signing.MediaTypeRSA {
+		if s.Algorithm != component.AlgorithmPKCS1v15 || s.MediaType != component.MediaTypeRSA {
 			continue
 		}
 		c := closure(t, opened(t, "signed/"+s.File), s.Component)
-		signed, err := signing.Sign(c, signing.SignOptions{Name: s.Name, Key: ocmKey(t), Normalisation: s.Normalisation, Hash: s.Hash})
+		signed, err := component.Sign(c, component.SignOptions{Name: s.Name, Key: ocmKey(t), Normalisation: s.Normalisation, Hash: s.Hash})
 		require.NoError(t, err)
 		assert.Equal(t, c.Root.Signatures, signed.Signatures, s.File)
 	}
 }
 
 func TestN9WhatWeSignWithPSSIsPEM(t *testing.T) {
-	c := signedBy(t, landscape(t), signing.SignOptions{Name: "release", Key: ownKey(), Algorithm: signing.AlgorithmPSS})
+	c := signedBy(t, landscape(t), component.SignOptions{Name: "release", Key: ownKey(), Algorithm: component.AlgorithmPSS})
 	proof := c.Root.Signatures[0].Signature
-	assert.Equal(t, signing.MediaTypePEM, proof.MediaType)
+	assert.Equal(t, component.MediaTypePEM, proof.MediaType)
 	assert.Contains(t, proof.Value, "-----BEGIN SIGNATURE-----\nSignature Algorithm: RSASSA-PSS\n")
 	assert.Empty(t, proof.Issuer, "the CLI refuses an issuer that it did not find itself")
 	assert.NoError(t, verify(t, c))
 }
 
 // digester computes the digests of local blobs, and of the manifests of artifact sets in them.
-func digester(t testing.TB, collection formats.Collection) signing.BlobDigester {
+func digester(t testing.TB, collection component.Collection) component.BlobDigester {
 	return func(ctx context.Context, d *component.Descriptor, r *component.Resource, want component.DigestSpec) (component.DigestSpec, error) {
 		access, err := component.ParseAccess(r.Access)
 		require.NoError(t, err)
@@ -323,7 +321,7 @@ func mainManifest(t testing.TB, blob io.Reader) io.ReadCloser {
 	t.Helper()
 	packed, err := io.ReadAll(blob)
 	require.NoError(t, err)
-	set, err := formats.OpenArtifactSet(interop.Untar(t, packed))
+	set, err := component.OpenArtifactSet(interop.Untar(t, packed))
 	require.NoError(t, err)
 	manifest, err := set.Blob(set.Main.Digest)
 	require.NoError(t, err)

@@ -24,7 +24,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/signing"
 )
 
 func newKey() *rsa.PrivateKey {
@@ -70,30 +69,30 @@ func closed(t testing.TB, root *component.Descriptor, others ...*component.Descr
 }
 
 // signedBy signs the landscape and returns its closure anew.
-func signedBy(t testing.TB, c *component.Closed, o signing.SignOptions) *component.Closed {
+func signedBy(t testing.TB, c *component.Closed, o component.SignOptions) *component.Closed {
 	t.Helper()
-	root, err := signing.Sign(c, o)
+	root, err := component.Sign(c, o)
 	require.NoError(t, err)
 	return closed(t, root, c.Descriptors[1:]...)
 }
 
 func signed(t testing.TB) *component.Closed {
 	t.Helper()
-	return signedBy(t, landscape(t), signing.SignOptions{Name: "release", Key: ownKey()})
+	return signedBy(t, landscape(t), component.SignOptions{Name: "release", Key: ownKey()})
 }
 
 func verify(t testing.TB, c *component.Closed) error {
 	t.Helper()
-	_, err := signing.Verify(t.Context(), c, "release", signing.Keys{PublicKey: publicPEM(t, ownKey().Public())}, nil)
+	_, err := component.Verify(t.Context(), c, "release", component.Keys{PublicKey: publicPEM(t, ownKey().Public())}, nil)
 	return err
 }
 
 func TestSignAndVerify(t *testing.T) {
 	for _, normalisation := range []string{component.NormalisationV1, component.NormalisationV2, component.NormalisationV3, component.NormalisationV4} {
 		for _, hash := range []string{component.HashSHA256, component.HashSHA512} {
-			for _, algorithm := range []string{signing.AlgorithmPKCS1v15, signing.AlgorithmPSS} {
+			for _, algorithm := range []string{component.AlgorithmPKCS1v15, component.AlgorithmPSS} {
 				t.Run(normalisation+" "+hash+" "+algorithm, func(t *testing.T) {
-					c := signedBy(t, landscape(t), signing.SignOptions{
+					c := signedBy(t, landscape(t), component.SignOptions{
 						Name: "release", Key: ownKey(), Normalisation: normalisation, Hash: hash, Algorithm: algorithm,
 					})
 					assert.Equal(t, algorithm, c.Root.Signatures[0].Signature.Algorithm)
@@ -113,10 +112,10 @@ func TestSignaturesOutliveEncoding(t *testing.T) {
 }
 
 func TestSignReplacesASignatureOfThatName(t *testing.T) {
-	root, err := signing.Sign(signed(t), signing.SignOptions{Name: "release", Key: otherKey()})
+	root, err := component.Sign(signed(t), component.SignOptions{Name: "release", Key: otherKey()})
 	require.NoError(t, err)
 	assert.Len(t, root.Signatures, 1)
-	root, err = signing.Sign(signed(t), signing.SignOptions{Name: "second", Key: otherKey()})
+	root, err = component.Sign(signed(t), component.SignOptions{Name: "second", Key: otherKey()})
 	require.NoError(t, err)
 	assert.Len(t, root.Signatures, 2)
 }
@@ -197,7 +196,7 @@ func TestVerifyRefusesOverwrittenComponents(t *testing.T) {
 func TestVerifyWithWrongKeys(t *testing.T) {
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
-	for want, keys := range map[string]signing.Keys{
+	for want, keys := range map[string]component.Keys{
 		"it was not made with the key that is trusted":              {PublicKey: publicPEM(t, otherKey().Public())},
 		"there is neither a public key nor a certificate authority": {},
 		"it carries no certificate, so a public key is needed":      {Certificates: []byte("x")},
@@ -206,11 +205,11 @@ func TestVerifyWithWrongKeys(t *testing.T) {
 		`PEM block of type "OTHER"`:                                 {PublicKey: pem.EncodeToMemory(&pem.Block{Type: "OTHER"})},
 		"the public key is unusable":                                {PublicKey: pem.EncodeToMemory(&pem.Block{Type: "RSA PUBLIC KEY"})},
 	} {
-		_, err := signing.Verify(t.Context(), signed(t), "release", keys, nil)
+		_, err := component.Verify(t.Context(), signed(t), "release", keys, nil)
 		assert.ErrorContains(t, err, want)
 		assert.ErrorContains(t, err, `signature "release" of component example.com/root:1.0.0 is not valid`)
 	}
-	_, err = signing.Verify(t.Context(), signed(t), "other", signing.Keys{}, nil)
+	_, err = component.Verify(t.Context(), signed(t), "other", component.Keys{}, nil)
 	assert.ErrorIs(t, err, component.ErrNotFound)
 	assert.ErrorContains(t, err, `has no signature "other"; it has: release`)
 }
@@ -220,7 +219,7 @@ func TestVerifyTakesPublicKeysInSeveralForms(t *testing.T) {
 	_, authority := certificates(t)
 	self := certify(t, "signer", ownKey(), authority, false)
 	for _, key := range [][]byte{pkcs1, certPEM(self)} {
-		_, err := signing.Verify(t.Context(), signed(t), "release", signing.Keys{PublicKey: key}, nil)
+		_, err := component.Verify(t.Context(), signed(t), "release", component.Keys{PublicKey: key}, nil)
 		assert.NoError(t, err)
 	}
 }
@@ -230,11 +229,11 @@ func TestVerifyRefusesMalformedSignatures(t *testing.T) {
 		"has to be in hexadecimal digits":                func(s *component.Signature) { s.Signature.Value = "x" },
 		"its media type \"x\" is not supported":          func(s *component.Signature) { s.Signature.MediaType = "x" },
 		"signature algorithm \"x\" is not supported":     func(s *component.Signature) { s.Signature.Algorithm = "x" },
-		"no PEM block of type SIGNATURE":                 func(s *component.Signature) { s.Signature.MediaType = signing.MediaTypePEM },
+		"no PEM block of type SIGNATURE":                 func(s *component.Signature) { s.Signature.MediaType = component.MediaTypePEM },
 		"hash algorithm \"MD5\" is not supported":        func(s *component.Signature) { s.Digest.HashAlgorithm = "MD5" },
 		"normalisation algorithm \"x\" is not supported": func(s *component.Signature) { s.Digest.NormalisationAlgorithm = "x" },
 		"was signed; it was changed since":               func(s *component.Signature) { s.Digest.Value = "00" },
-		"it was not made with the key":                   func(s *component.Signature) { s.Signature.Algorithm = signing.AlgorithmPSS },
+		"it was not made with the key":                   func(s *component.Signature) { s.Signature.Algorithm = component.AlgorithmPSS },
 	} {
 		t.Run(want, func(t *testing.T) {
 			c := signed(t)
@@ -283,12 +282,12 @@ func TestVerifyWithCertificates(t *testing.T) {
 	middle := certify(t, "middle", middleKey, authority, true)
 	signer := certify(t, "signer", ownKey(), issuer{middle, middleKey}, false)
 	chain := append(certPEM(signer), certPEM(middle)...)
-	for _, algorithm := range []string{signing.AlgorithmPKCS1v15, signing.AlgorithmPSS} {
-		c := signedBy(t, landscape(t), signing.SignOptions{Name: "release", Key: ownKey(), Algorithm: algorithm, Certificates: chain})
-		assert.Equal(t, signing.MediaTypePEM, c.Root.Signatures[0].Signature.MediaType)
+	for _, algorithm := range []string{component.AlgorithmPKCS1v15, component.AlgorithmPSS} {
+		c := signedBy(t, landscape(t), component.SignOptions{Name: "release", Key: ownKey(), Algorithm: algorithm, Certificates: chain})
+		assert.Equal(t, component.MediaTypePEM, c.Root.Signatures[0].Signature.MediaType)
 		assert.Equal(t, "CN=signer", c.Root.Signatures[0].Signature.Issuer)
 		assert.NoError(t, verify(t, c), "with the public key")
-		_, err := signing.Verify(t.Context(), c, "release", signing.Keys{Certificates: certPEM(root)}, nil)
+		_, err := component.Verify(t.Context(), c, "release", component.Keys{Certificates: certPEM(root)}, nil)
 		assert.NoError(t, err, "with the authority")
 	}
 }
@@ -299,23 +298,23 @@ func TestVerifyDistrustsCertificates(t *testing.T) {
 	stranger := certify(t, "signer", ownKey(), issuer{key: ownKey()}, false)
 	for want, test := range map[string]struct {
 		chain  []byte
-		keys   signing.Keys
+		keys   component.Keys
 		change func(*component.Signature)
 	}{
-		"is not trusted": {certPEM(stranger), signing.Keys{Certificates: certPEM(root)}, nil},
-		"expired":        {certPEM(signer), signing.Keys{Certificates: certPEM(root), Time: time.Unix(1<<34, 0)}, nil},
-		"it names the issuer \"CN=boss\"": {certPEM(signer), signing.Keys{Certificates: certPEM(root)},
+		"is not trusted": {certPEM(stranger), component.Keys{Certificates: certPEM(root)}, nil},
+		"expired":        {certPEM(signer), component.Keys{Certificates: certPEM(root), Time: time.Unix(1<<34, 0)}, nil},
+		"it names the issuer \"CN=boss\"": {certPEM(signer), component.Keys{Certificates: certPEM(root)},
 			func(s *component.Signature) { s.Signature.Issuer = "CN=boss" }},
-		"its PEM block names algorithm": {certPEM(signer), signing.Keys{Certificates: certPEM(root)},
-			func(s *component.Signature) { s.Signature.Algorithm = signing.AlgorithmPSS }},
-		"the certificate authorities are unusable": {certPEM(signer), signing.Keys{Certificates: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE"})}, nil},
+		"its PEM block names algorithm": {certPEM(signer), component.Keys{Certificates: certPEM(root)},
+			func(s *component.Signature) { s.Signature.Algorithm = component.AlgorithmPSS }},
+		"the certificate authorities are unusable": {certPEM(signer), component.Keys{Certificates: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE"})}, nil},
 	} {
 		t.Run(want, func(t *testing.T) {
-			c := signedBy(t, landscape(t), signing.SignOptions{Name: "release", Key: ownKey(), Certificates: test.chain})
+			c := signedBy(t, landscape(t), component.SignOptions{Name: "release", Key: ownKey(), Certificates: test.chain})
 			if test.change != nil {
 				test.change(&c.Root.Signatures[0])
 			}
-			_, err := signing.Verify(t.Context(), c, "release", test.keys, nil)
+			_, err := component.Verify(t.Context(), c, "release", test.keys, nil)
 			assert.ErrorContains(t, err, want)
 		})
 	}
@@ -335,8 +334,8 @@ func TestL05CertificatesHaveToBeForSigning(t *testing.T) {
 		"of an authority in between": {certify(t, "middle", ownKey(), authority, true), root, "is that of an authority"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			signed := signedBy(t, landscape(t), signing.SignOptions{Name: "release", Key: ownKey(), Certificates: certPEM(c.signer)})
-			_, err := signing.Verify(t.Context(), signed, "release", signing.Keys{Certificates: certPEM(c.root)}, nil)
+			signed := signedBy(t, landscape(t), component.SignOptions{Name: "release", Key: ownKey(), Certificates: certPEM(c.signer)})
+			_, err := component.Verify(t.Context(), signed, "release", component.Keys{Certificates: certPEM(c.root)}, nil)
 			if c.want == "" {
 				assert.NoError(t, err)
 				return
@@ -345,8 +344,8 @@ func TestL05CertificatesHaveToBeForSigning(t *testing.T) {
 		})
 	}
 	self := certify(t, "self", ownKey(), issuer{key: ownKey()}, true)
-	signed := signedBy(t, landscape(t), signing.SignOptions{Name: "release", Key: ownKey(), Certificates: certPEM(self)})
-	_, err := signing.Verify(t.Context(), signed, "release", signing.Keys{Certificates: certPEM(self)}, nil)
+	signed := signedBy(t, landscape(t), component.SignOptions{Name: "release", Key: ownKey(), Certificates: certPEM(self)})
+	_, err := component.Verify(t.Context(), signed, "release", component.Keys{Certificates: certPEM(self)}, nil)
 	assert.NoError(t, err, "one that is trusted by itself")
 }
 
@@ -354,8 +353,8 @@ func TestVerifyComparesContents(t *testing.T) {
 	honest := func(_ context.Context, _ *component.Descriptor, r *component.Resource, want component.DigestSpec) (component.DigestSpec, error) {
 		return *component.NewDigest(want.NormalisationAlgorithm, digest.FromString(r.Name).Encoded()), nil
 	}
-	keys := signing.Keys{PublicKey: publicPEM(t, ownKey().Public())}
-	_, err := signing.Verify(t.Context(), signed(t), "release", keys, honest)
+	keys := component.Keys{PublicKey: publicPEM(t, ownKey().Public())}
+	_, err := component.Verify(t.Context(), signed(t), "release", keys, honest)
 	assert.NoError(t, err)
 	changed := func(ctx context.Context, d *component.Descriptor, r *component.Resource, want component.DigestSpec) (component.DigestSpec, error) {
 		if d.Name == "example.com/b" {
@@ -363,10 +362,10 @@ func TestVerifyComparesContents(t *testing.T) {
 		}
 		return want, nil
 	}
-	_, err = signing.Verify(t.Context(), signed(t), "release", keys, changed)
+	_, err = component.Verify(t.Context(), signed(t), "release", keys, changed)
 	assert.ErrorContains(t, err, `resource "b" of component example.com/b:1.0.0: the content has SHA-256 digest 00, but`)
 	broken := errors.New("no network")
-	_, err = signing.Verify(t.Context(), signed(t), "release", keys,
+	_, err = component.Verify(t.Context(), signed(t), "release", keys,
 		func(context.Context, *component.Descriptor, *component.Resource, component.DigestSpec) (component.DigestSpec, error) {
 			return component.DigestSpec{}, broken
 		})
@@ -374,11 +373,11 @@ func TestVerifyComparesContents(t *testing.T) {
 }
 
 func TestAPanicOverContentVerifiesNothing(t *testing.T) {
-	keys := signing.Keys{PublicKey: publicPEM(t, ownKey().Public())}
+	keys := component.Keys{PublicKey: publicPEM(t, ownKey().Public())}
 	breaks := func(context.Context, *component.Descriptor, *component.Resource, component.DigestSpec) (component.DigestSpec, error) {
 		panic("broken")
 	}
-	_, err := signing.Verify(t.Context(), signed(t), "release", keys, breaks)
+	_, err := component.Verify(t.Context(), signed(t), "release", keys, breaks)
 	assert.ErrorContains(t, err, "broke off by a panic")
 }
 
@@ -393,7 +392,7 @@ func TestDigestsThatOnlyTheRootHas(t *testing.T) {
 	assert.ErrorContains(t, verify(t, bare), `resource "b" of component example.com/b:1.0.0 has no digest`)
 	root.NestedDigests = []component.NestedDigests{{Name: b.Name, Version: b.Version,
 		Resources: []component.NestedResourceDigest{{Name: "b", Version: "1.0.0", Digest: want}}}}
-	out, err := signing.Verify(t.Context(), bare, "release", signing.Keys{PublicKey: publicPEM(t, ownKey().Public())}, nil)
+	out, err := component.Verify(t.Context(), bare, "release", component.Keys{PublicKey: publicPEM(t, ownKey().Public())}, nil)
 	require.NoError(t, err)
 	assert.Equal(t, &want, out.Find(b.Key()).Resources[0].Digest)
 	found, err := out.Follow(&out.Root.References[1])
@@ -422,8 +421,8 @@ func TestTheFirstDigestOfAResourceCounts(t *testing.T) {
 			nested("r", map[string]string{"a": "b c:d"}, "33"), nested("r", map[string]string{"c": "d", "a": "b"}, "22"), nested("r", map[string]string{"a": "b", "c": "d"}, "00"),
 		}},
 	}
-	c := signedBy(t, closed(t, root, a), signing.SignOptions{Name: "release", Key: ownKey()})
-	out, err := signing.Verify(t.Context(), c, "release", signing.Keys{PublicKey: publicPEM(t, ownKey().Public())}, nil)
+	c := signedBy(t, closed(t, root, a), component.SignOptions{Name: "release", Key: ownKey()})
+	out, err := component.Verify(t.Context(), c, "release", component.Keys{PublicKey: publicPEM(t, ownKey().Public())}, nil)
 	require.NoError(t, err)
 	var got []string
 	for _, r := range out.Find(a.Key()).Resources {
@@ -436,7 +435,7 @@ func TestVerifyStopsWhenNobodyWaits(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := signed(t)
 	cancel()
-	_, err := signing.Verify(ctx, c, "release", signing.Keys{PublicKey: publicPEM(t, ownKey().Public())}, nil)
+	_, err := component.Verify(ctx, c, "release", component.Keys{PublicKey: publicPEM(t, ownKey().Public())}, nil)
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.NotContains(t, err.Error(), "is not valid")
 }
@@ -447,16 +446,16 @@ func TestSignRefuses(t *testing.T) {
 	circle := closed(t, refersTo("root", "a"), refersTo("a", "root"))
 	for want, test := range map[string]struct {
 		closed  *component.Closed
-		options signing.SignOptions
+		options component.SignOptions
 	}{
-		"needs a name and a key":                          {landscape(t), signing.SignOptions{}},
-		"the key is not an RSA key":                       {landscape(t), signing.SignOptions{Name: "s", Key: ec}},
-		"signature algorithm \"x\" is not supported":      {landscape(t), signing.SignOptions{Name: "s", Key: ownKey(), Algorithm: "x"}},
-		"refers to itself through its references":         {circle, signing.SignOptions{Name: "s", Key: ownKey()}},
-		"the certificates hold no PEM block":              {landscape(t), signing.SignOptions{Name: "s", Key: ownKey(), Certificates: []byte("x")}},
-		"normalisation algorithm \"v0\" is not supported": {landscape(t), signing.SignOptions{Name: "s", Key: ownKey(), Normalisation: "v0"}},
+		"needs a name and a key":                          {landscape(t), component.SignOptions{}},
+		"the key is not an RSA key":                       {landscape(t), component.SignOptions{Name: "s", Key: ec}},
+		"signature algorithm \"x\" is not supported":      {landscape(t), component.SignOptions{Name: "s", Key: ownKey(), Algorithm: "x"}},
+		"refers to itself through its references":         {circle, component.SignOptions{Name: "s", Key: ownKey()}},
+		"the certificates hold no PEM block":              {landscape(t), component.SignOptions{Name: "s", Key: ownKey(), Certificates: []byte("x")}},
+		"normalisation algorithm \"v0\" is not supported": {landscape(t), component.SignOptions{Name: "s", Key: ownKey(), Normalisation: "v0"}},
 	} {
-		_, err := signing.Sign(test.closed, test.options)
+		_, err := component.Sign(test.closed, test.options)
 		assert.ErrorContains(t, err, want)
 	}
 }

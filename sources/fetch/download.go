@@ -16,7 +16,6 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
-	"github.com/flux-landscaper/flux-landscaper/sources/address"
 	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 )
 
@@ -154,7 +153,7 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 		return g.storage.RoundTrip(request)
 	}
 	response, err := g.strangers.RoundTrip(request)
-	if _, unnamed := errors.AsType[*net.DNSError](err); unnamed || errors.Is(err, address.ErrPrivate) {
+	if _, unnamed := errors.AsType[*net.DNSError](err); unnamed || errors.Is(err, egress.ErrPrivate) {
 		return nil, errUnknownPrivate
 	}
 	return response, err

@@ -31,7 +31,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
-	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 // Defaults of Options.
@@ -286,7 +285,7 @@ func (s *Store) load(ctx context.Context, c Content, key string) error {
 	done := s.flights.DoChan(key+" "+c.Place, func() (any, error) {
 		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.options.Timeout, TimedOut(s.options.Timeout))
 		defer cancel()
-		return nil, rescue.Survived(ctx, func() error { return s.make(ctx, c, key) })
+		return nil, fault.Survived(ctx, func() error { return s.make(ctx, c, key) })
 	})
 	select {
 	case <-ctx.Done():

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/address"
+	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -93,7 +93,7 @@ func TestM05MetadataServicesAreNoArtifacts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t, func(o *Options) { o.Retries = -1 })
 			_, err := s.Open(t.Context(), Artifact{URL: at, Digest: "sha256:" + strings.Repeat("0", 64), Source: "ExternalArtifact default/evil"})
-			require.ErrorIs(t, err, address.ErrPrivate)
+			require.ErrorIs(t, err, egress.ErrPrivate)
 		})
 	}
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -56,7 +55,7 @@ func TestIdentityToken(t *testing.T) {
 	ref, _ := r.Push(t, "private", "1.0.0", layer(HelmChartLayer, "chart"))
 	for token, want := range map[string]error{"identity": nil, "other": ErrUnauthorized} {
 		t.Run(token, func(t *testing.T) {
-			c, err := keychain.ParseDockerConfig([]byte(fmt.Sprintf(`{"auths":{%q:{"identitytoken":%q}}}`, r.Host, token)))
+			c, err := ParseDockerConfig([]byte(fmt.Sprintf(`{"auths":{%q:{"identitytoken":%q}}}`, r.Host, token)))
 			require.NoError(t, err)
 			_, err = newClient(t, nil).Pull(ctx, ref, PullOptions{Credentials: c})
 			require.ErrorIs(t, err, want)
@@ -119,7 +118,7 @@ func TestOCMCredentialsWithAuthority(t *testing.T) {
 			host, port, _ := strings.Cut(r.Host, ":")
 			raw := ocmDocument(t, map[string]any{"type": "OCIRegistry", "scheme": "https", "hostname": host, "port": port, "pathprefix": "private"},
 				map[string]string{"username": "somebody", "password": "right", "certificateAuthority": string(r.CA)})
-			found, err := keychain.ParseSecret("pull", map[string][]byte{".ocmcredentialconfig": raw})
+			found, err := ParseSecret("pull", map[string][]byte{".ocmcredentialconfig": raw})
 			require.NoError(t, err)
 			c := newClient(t, nil)
 			b, err := c.Pull(ctx, ref, PullOptions{Credentials: found})

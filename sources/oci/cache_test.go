@@ -20,7 +20,6 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -116,7 +115,7 @@ func TestADownRegistryIsTolerated(t *testing.T) {
 			require.True(t, b.Stale)
 			require.Equal(t, "chart", string(b.Bytes))
 			require.Equal(t, manifest, b.ManifestDigest)
-			resolved, err := restarted.Resolve(ctx, ref, keychain.Credentials{})
+			resolved, err := restarted.Resolve(ctx, ref, Credentials{})
 			require.NoError(t, err)
 			require.True(t, resolved.Stale)
 			require.Equal(t, manifest, resolved.Digest)
@@ -199,7 +198,7 @@ func TestAClaimedDigestGivesNoAccess(t *testing.T) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(m.Raw)))
 		return true
 	}))
-	_, err = c.Manifest(ctx, evil.Ref("shop", "1.0.0"), keychain.Credentials{})
+	_, err = c.Manifest(ctx, evil.Ref("shop", "1.0.0"), Credentials{})
 	require.ErrorIs(t, err, ErrNotFound, "the registry has to hand it out itself")
 }
 
@@ -255,5 +254,5 @@ func TestContentLargerThanTheCache(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "chart", string(read))
 	require.NoError(t, content.Close())
-	walk(t, c.registries.options.Dir, func(path string, _ []byte) { require.NotEqual(t, "content", filepath.Base(path)) })
+	walk(t, c.options.Dir, func(path string, _ []byte) { require.NotEqual(t, "content", filepath.Base(path)) })
 }

@@ -15,6 +15,8 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -25,36 +27,51 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 )
 
-// Client talks to registries. It is safe for concurrent use.
+// Client talks to registries. It is safe for concurrent use. What registries have answered before is served from a directory, and they are asked for the
+// rest. It gives nobody what the registry would refuse: content is kept for the repository that has handed it out, and whoever asks has resolved his
+// reference there with his own login.
 type Client struct {
-	registries *registries
-	cache      *cache
+	options  Options
+	mirrors  map[string]mirror
+	clients  *clients
+	contents *fetch.Store
+	// tokens are what registries gave to a login for a repository.
+	tokens *lru.Cache[string, auth.Cache]
+	now    func() time.Time
 }
 
 // New makes a client. It fails if the directory, CA or a mirror cannot be used.
 func New(o Options) (*Client, error) {
 	o = o.withDefaults()
-	r := &registries{options: o, mirrors: map[string]mirror{}, now: time.Now}
+	c := &Client{options: o, mirrors: map[string]mirror{}, now: time.Now}
 	for host, endpoint := range o.Mirrors {
 		m, err := parseMirror(host, endpoint)
 		if err != nil {
 			return nil, err
 		}
-		r.mirrors[keychain.CanonicalHost(host)] = m
+		c.mirrors[CanonicalHost(host)] = m
 	}
 	var err error
-	if r.tokens, err = lru.New[string, auth.Cache](rememberedTokens); err != nil {
+	if c.tokens, err = lru.New[string, auth.Cache](rememberedTokens); err != nil {
 		return nil, err
 	}
-	if r.clients, err = newClients(o); err != nil {
+	if c.clients, err = newClients(o); err != nil {
 		return nil, err
 	}
-	c := &Client{registries: r, cache: &cache{registries: r}}
-	if err := c.cache.start(); err != nil {
-		return nil, err
+	for _, ofEarlierVersions := range []string{"blobs", "grants"} {
+		if o.Dir != "" {
+			_ = os.RemoveAll(filepath.Join(o.Dir, ofEarlierVersions)) // it would take disk space that is not counted
+		}
+	}
+	c.contents, err = fetch.New(fetch.Options{
+		Dir: o.Dir, CacheBytes: o.CacheBytes, MaxDownload: max(o.MaxContent, o.MaxBlob, o.MaxManifest), Timeout: o.TransferTimeout,
+		Retries: transferTries, RetryDelay: retryDelay,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("registry client: %w", err)
 	}
 	return c, nil
 }
@@ -62,46 +79,36 @@ func New(o Options) (*Client, error) {
 // Close ends idle connections and removes the temporary directory. Content that is open stays readable where the system
 // keeps open files.
 func (c *Client) Close() error {
-	c.registries.clients.close()
-	return c.cache.contents.Close()
-}
-
-// registries know the way to each registry, and ask it. They keep nothing but connections and tokens.
-type registries struct {
-	options Options
-	mirrors map[string]mirror
-	clients *clients
-	// tokens are what registries gave to a login for a repository.
-	tokens *lru.Cache[string, auth.Cache]
-	now    func() time.Time
+	c.clients.close()
+	return c.contents.Close()
 }
 
 // rememberedTokens is for how many logins at repositories tokens are kept.
 const rememberedTokens = 4096
 
 // tokensOf returns the tokens of the login of a target: a token never serves another one.
-func (r *registries) tokensOf(t target) auth.Cache {
-	key := t.login.Session(r.now()) + " " + t.home()
+func (c *Client) tokensOf(t target) auth.Cache {
+	key := t.login.Session(c.now()) + " " + t.home()
 	made := auth.NewCache()
-	if found, had, _ := r.tokens.PeekOrAdd(key, made); had {
-		r.tokens.Get(key)
+	if found, had, _ := c.tokens.PeekOrAdd(key, made); had {
+		c.tokens.Get(key)
 		return found
 	}
 	return made
 }
 
 // repository is the registry client for one target.
-func (r *registries) repository(t target) *remote.Repository {
+func (c *Client) repository(t target) *remote.Repository {
 	return &remote.Repository{
 		Reference:        t.at,
 		PlainHTTP:        t.plain,
-		MaxMetadataBytes: r.options.MaxManifest,
+		MaxMetadataBytes: c.options.MaxManifest,
 		TagListMaxPages:  maxTagPages,
 		TagListPageSize:  tagPageSize,
 		SkipReferrersGC:  true,
 		Client: resending{&auth.Client{
-			Client:     r.clients.trusting(t.login.Authorities()),
-			Cache:      r.tokensOf(t),
+			Client:     c.clients.trusting(t.login.Authorities()),
+			Cache:      c.tokensOf(t),
 			ClientID:   "flux-landscaper",
 			Header:     http.Header{"User-Agent": {"flux-landscaper"}},
 			Credential: t.login.Credential(t.at.Host()),
@@ -133,7 +140,7 @@ type Options struct {
 	// asked any more, and credentials are looked up for the endpoint.
 	Mirrors map[string]string
 	// Logins are for whoever brings none that fits.
-	Logins keychain.Credentials
+	Logins Credentials
 	// CA holds further certificate authorities, PEM-encoded, beside those of the system.
 	CA []byte
 	// Timeout limits one call with all its requests and retries, except that of streamed content and uploads.
@@ -176,7 +183,7 @@ type target struct {
 	plain bool
 	// exposed means that only the reference asks for that.
 	exposed bool
-	login   keychain.Login
+	login   Login
 	// hint is where a missing login belongs.
 	hint string
 }
@@ -201,7 +208,7 @@ func parseMirror(host, endpoint string) (mirror, error) {
 }
 
 // locate parses ref, applies mirrors and finds the login. With needVersion the reference must have a tag or digest.
-func (r *registries) locate(ref string, credentials keychain.Credentials, needVersion bool) (target, error) {
+func (c *Client) locate(ref string, credentials Credentials, needVersion bool) (target, error) {
 	scheme, rest := splitScheme(ref)
 	at, err := registry.ParseReference(rest)
 	if err != nil {
@@ -210,12 +217,12 @@ func (r *registries) locate(ref string, credentials keychain.Credentials, needVe
 	if needVersion && at.Reference == "" {
 		return target{}, invalid(ref, "it has neither tag nor digest", "append :tag or @sha256:digest")
 	}
-	t := target{written: ref, at: at, plain: scheme == "http" || scheme == "" && r.plainByDefault(at.Registry), hint: r.options.LoginHint}
-	if m, ok := r.mirrors[keychain.CanonicalHost(at.Registry)]; ok {
+	t := target{written: ref, at: at, plain: scheme == "http" || scheme == "" && c.plainByDefault(at.Registry), hint: c.options.LoginHint}
+	if m, ok := c.mirrors[CanonicalHost(at.Registry)]; ok {
 		t.at.Registry, t.plain, scheme = m.host, m.plain, "mirror"
 		t.at.Repository = strings.TrimPrefix(m.prefix+"/"+at.Repository, "/")
 	}
-	if t.exposed = scheme == "http" && !r.plainByDefault(at.Registry); t.exposed {
+	if t.exposed = scheme == "http" && !c.plainByDefault(at.Registry); t.exposed {
 		credentials = credentials.NamingPlain()
 	}
 	undecided := t.plain && scheme == ""
@@ -225,14 +232,14 @@ func (r *registries) locate(ref string, credentials keychain.Credentials, needVe
 		t.login = credentials.Find(t.place(false))
 	}
 	if t.login.Anonymous() {
-		t.login = r.common(t, undecided && t.plain)
+		t.login = c.common(t, undecided && t.plain)
 	}
 	return t, nil
 }
 
 // common returns the login of Options.Logins for a target whose caller has none.
-func (r *registries) common(t target, anyScheme bool) keychain.Login {
-	logins := r.options.Logins
+func (c *Client) common(t target, anyScheme bool) Login {
+	logins := c.options.Logins
 	if t.exposed {
 		logins = logins.NamingPlain()
 	}
@@ -244,7 +251,7 @@ func (r *registries) common(t target, anyScheme bool) keychain.Login {
 }
 
 // place is where the login is needed.
-func (t target) place(anyScheme bool) keychain.Place {
+func (t target) place(anyScheme bool) Place {
 	scheme := "https"
 	if t.plain {
 		scheme = "http"
@@ -252,7 +259,7 @@ func (t target) place(anyScheme bool) keychain.Place {
 	if anyScheme {
 		scheme = ""
 	}
-	return keychain.Place{Scheme: scheme, Host: t.at.Registry, Repository: t.at.Repository}
+	return Place{Scheme: scheme, Host: t.at.Registry, Repository: t.at.Repository}
 }
 
 // splitScheme takes the schemes off that people write before a reference; "oci" says nothing about TLS.
@@ -266,8 +273,8 @@ func splitScheme(ref string) (scheme, rest string) {
 }
 
 // plainByDefault is true for loopback hosts and those named in Options.PlainHTTP.
-func (r *registries) plainByDefault(host string) bool {
-	if slices.Contains(r.options.PlainHTTP, host) {
+func (c *Client) plainByDefault(host string) bool {
+	if slices.Contains(c.options.PlainHTTP, host) {
 		return true
 	}
 	name := host

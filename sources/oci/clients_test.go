@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -45,8 +44,8 @@ func dockerConfig(logins map[string]string) []byte {
 	return raw
 }
 
-func credentials(t testing.TB, logins map[string]string) keychain.Credentials {
-	c, err := keychain.ParseDockerConfig(dockerConfig(logins))
+func credentials(t testing.TB, logins map[string]string) Credentials {
+	c, err := ParseDockerConfig(dockerConfig(logins))
 	require.NoError(t, err)
 	return c
 }

@@ -6,28 +6,35 @@ package oci
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2"
+	"oras.land/oras-go/v2/content"
+	layout "oras.land/oras-go/v2/content/oci"
+	"oras.land/oras-go/v2/errdef"
+	"oras.land/oras-go/v2/registry"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
 
 // CopyOptions are the logins of both sides of a copy.
 type CopyOptions struct {
 	// From and To are the caller's logins for the source and the destination.
-	From, To keychain.Credentials
+	From, To Credentials
 }
 
 // Copy copies the artifact from (with tag or digest) to the repository and, if it has one, the tag of to, byte by byte: the
 // digest stays. Of an index all manifests are copied. What the destination has is not sent again, and within one
 // registry nothing is. It returns the digest. The error is a *fault.Error that names the side that failed.
 func (c *Client) Copy(ctx context.Context, from, to string, o CopyOptions) (digest.Digest, error) {
-	destination, err := c.registries.locate(to, o.To, false)
+	destination, err := c.locate(to, o.To, false)
 	if err != nil {
 		return "", err
 	}
@@ -45,7 +52,7 @@ func (c *Client) Copy(ctx context.Context, from, to string, o CopyOptions) (dige
 type copying struct {
 	client      *Client
 	to          target
-	credentials keychain.Credentials
+	credentials Credentials
 }
 
 // manifest sends a manifest or index, under the name of the whole where it is that.
@@ -64,9 +71,9 @@ func (w *copying) manifest(ctx context.Context, p Part) error {
 
 // has goes by the answer of the destination alone; whoever does not say is sent the manifest, and says then what is wrong.
 func (w *copying) has(ctx context.Context, at target, d digest.Digest) bool {
-	ctx, cancel := w.client.registries.limited(ctx)
+	ctx, cancel := w.client.limited(ctx)
 	defer cancel()
-	there, err := w.client.registries.head(ctx, at, manifestPart)
+	there, err := w.client.head(ctx, at, manifestPart)
 	return err == nil && there.Digest == d
 }
 
@@ -80,9 +87,9 @@ func (t target) repository() string {
 }
 
 func (w *copying) blob(ctx context.Context, p Part) error {
-	ctx, cancel := w.client.registries.transferring(ctx)
+	ctx, cancel := w.client.transferring(ctx)
 	defer cancel()
-	there, err := w.client.registries.repository(w.to).Blobs().Exists(ctx, p.Descriptor)
+	there, err := w.client.repository(w.to).Blobs().Exists(ctx, p.Descriptor)
 	if err != nil || there {
 		return w.to.explain(ctx, "look for a blob", err)
 	}
@@ -94,13 +101,13 @@ func (w *copying) blob(ctx context.Context, p Part) error {
 		return err
 	}
 	defer func() { _ = file.Close() }()
-	return w.to.explain(ctx, "upload a blob", w.client.registries.upload(ctx, w.to, p.Descriptor, file))
+	return w.to.explain(ctx, "upload a blob", w.client.upload(ctx, w.to, p.Descriptor, file))
 }
 
 // mount lets the registry link the blob; one that cannot is given the content.
 func (w *copying) mount(ctx context.Context, p Part) error {
 	var file *fetch.File
-	err := w.client.registries.repository(w.to).Mount(ctx, p.Descriptor, p.from.at.Repository, func() (body io.ReadCloser, err error) {
+	err := w.client.repository(w.to).Mount(ctx, p.Descriptor, p.from.at.Repository, func() (body io.ReadCloser, err error) {
 		if file, err = p.open(ctx); err != nil {
 			return nil, err
 		}
@@ -127,11 +134,11 @@ type Part struct {
 
 // Open returns a blob, verified and on disk. The caller closes it. The error is a *fault.Error.
 func (p Part) Open(ctx context.Context) (*Content, error) {
-	return p.client.cache.opened(ctx, p.from, p.Descriptor, p.client.registries.options.MaxContent)
+	return p.client.opened(ctx, p.from, p.Descriptor, p.client.options.MaxContent)
 }
 
 func (p Part) open(ctx context.Context) (*fetch.File, error) {
-	return p.client.cache.open(ctx, p.from, p.Descriptor, p.client.registries.options.MaxContent, layerPart)
+	return p.client.open(ctx, p.from, p.Descriptor, p.client.options.MaxContent, layerPart)
 }
 
 // Top is the manifest or index that a reference stands for, as the registry has it.
@@ -146,14 +153,14 @@ type Top struct {
 }
 
 // Top returns what ref (with tag or digest) stands for, without choosing from an index. The error is a *fault.Error.
-func (c *Client) Top(ctx context.Context, ref string, credentials keychain.Credentials) (*Top, error) {
-	ctx, cancel := c.registries.limited(ctx)
+func (c *Client) Top(ctx context.Context, ref string, credentials Credentials) (*Top, error) {
+	ctx, cancel := c.limited(ctx)
 	defer cancel()
 	t, found, err := c.find(ctx, ref, credentials)
 	if err != nil {
 		return nil, err
 	}
-	raw, d, err := c.cache.document(ctx, t, found.Descriptor)
+	raw, d, err := c.document(ctx, t, found.Descriptor)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +175,7 @@ const maxManifests = 256
 // before the manifest, and of an index all manifests. A blob is downloaded when visit opens it. Layers that registries
 // need not have, since they name the URL where they are, are left out. It returns what ref stands for. The error is a
 // *fault.Error, or that of visit.
-func (c *Client) Walk(ctx context.Context, ref string, credentials keychain.Credentials, visit func(Part) error) (ocispec.Descriptor, error) {
+func (c *Client) Walk(ctx context.Context, ref string, credentials Credentials, visit func(Part) error) (ocispec.Descriptor, error) {
 	t, found, err := c.find(ctx, ref, credentials)
 	if err != nil {
 		return ocispec.Descriptor{}, err
@@ -193,7 +200,7 @@ func (w *walking) manifest(ctx context.Context, at ocispec.Descriptor, depth int
 	if w.manifests++; depth > maxDepth || w.manifests > maxManifests {
 		return invalid(w.from.written, fmt.Sprintf("it has more than %d manifests, or indexes more than %d deep in each other", maxManifests, maxDepth), "copy its parts one by one")
 	}
-	raw, d, err := w.client.cache.document(ctx, w.from, at)
+	raw, d, err := w.client.document(ctx, w.from, at)
 	if err != nil {
 		return err
 	}
@@ -217,7 +224,7 @@ func (w *walking) blobs(d *document) error {
 		if blob.Digest == "" || w.seen[blob.Digest] || elsewhere(blob) {
 			continue
 		}
-		if err := w.from.acceptable(blob, w.client.registries.options.MaxContent, layerPart); err != nil {
+		if err := w.from.acceptable(blob, w.client.options.MaxContent, layerPart); err != nil {
 			return err
 		}
 		w.seen[blob.Digest] = true
@@ -231,4 +238,174 @@ func (w *walking) blobs(d *document) error {
 // elsewhere reports whether a layer is not for registries to hand out, as base layers of Windows are not.
 func elsewhere(d ocispec.Descriptor) bool {
 	return len(d.URLs) > 0 && (strings.Contains(d.MediaType, "nondistributable") || strings.Contains(d.MediaType, "foreign"))
+}
+
+// maxHauled is how many manifests one artifact may have together with all that refers to it.
+const maxHauled = 4096
+
+// signatureSuffixes end the tags by which signatures, attestations and bills of materials belong to the artifact whose digest the tag names, where they
+// do not refer to it.
+var signatureSuffixes = []string{".sig", ".att", ".sbom"}
+
+// Layout is an OCI image layout in a directory. It holds artifacts of many registries, each under the name that it has there.
+type Layout struct {
+	dir   string
+	store *layout.Store
+}
+
+// OpenLayout opens the layout in a directory, which is made where it does not exist.
+func OpenLayout(dir string) (*Layout, error) {
+	store, err := layout.New(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%s is not an OCI image layout; name one, or a directory that is empty or does not exist: %w", dir, err)
+	}
+	return &Layout{dir: dir, store: store}, nil
+}
+
+// Names returns the names of the artifacts in the layout, as host/path with tag or digest.
+func (l *Layout) Names(ctx context.Context) ([]string, error) {
+	var names []string
+	err := l.store.Tags(ctx, "", func(tags []string) error {
+		names = append(names, tags...)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the layout %s: %w", l.dir, err)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Saved is an artifact in a layout.
+type Saved struct {
+	// Name is as it is in the layout.
+	Name string
+	// Digest of the artifact.
+	Digest digest.Digest
+}
+
+// Save copies the artifact ref (with tag or digest) into a layout, byte by byte: of an index all manifests, everything that refers to one of them,
+// and signatures that belong to one by their tag. These come under names of their own behind the artifact. What the layout has is not fetched again.
+func (c *Client) Save(ctx context.Context, ref string, into *Layout, credentials Credentials) ([]Saved, error) {
+	t, err := c.locate(ref, credentials, true)
+	if err != nil {
+		return nil, err
+	}
+	written, err := ParseReference(ref)
+	if err != nil {
+		return nil, err
+	}
+	from := c.repository(t)
+	found, err := from.Resolve(ctx, t.at.Reference)
+	if err != nil {
+		return nil, t.explain(ctx, "find the artifact", err)
+	}
+	carried := &haul{from: from, to: into.store, seen: map[digest.Digest]bool{}}
+	if err := carried.manifest(ctx, found); err != nil {
+		return nil, t.explain(ctx, "save the artifact", err)
+	}
+	home := written.Host + "/" + written.Path
+	saved := []Saved{{home + "@" + found.Digest.String(), found.Digest}}
+	if written.Tag != "" {
+		saved[0].Name = home + ":" + written.Tag
+	}
+	if err := into.store.Tag(ctx, found, saved[0].Name); err != nil {
+		return nil, fmt.Errorf("write the layout %s: %w", into.dir, err)
+	}
+	for _, signed := range slices.Sorted(maps.Keys(carried.seen)) {
+		for _, suffix := range signatureSuffixes {
+			tag := strings.Replace(signed.String(), ":", "-", 1) + suffix
+			signature, err := from.Resolve(ctx, tag)
+			if errors.Is(err, errdef.ErrNotFound) {
+				continue
+			}
+			if err == nil {
+				err = carried.manifest(ctx, signature)
+			}
+			if err == nil {
+				err = into.store.Tag(ctx, signature, home+":"+tag)
+			}
+			if err != nil {
+				return nil, t.explain(ctx, "save the signature "+tag, err)
+			}
+			saved = append(saved, Saved{home + ":" + tag, signature.Digest})
+		}
+	}
+	return saved, nil
+}
+
+// Load copies the artifact of that name from a layout, with everything that refers to it, to the same path and tag below base (host or host/path). It
+// returns the reference by digest there.
+func (c *Client) Load(ctx context.Context, from *Layout, name, base string, credentials Credentials) (string, error) {
+	found, err := from.store.Resolve(ctx, name)
+	if err != nil {
+		return "", fmt.Errorf("the layout %s has no artifact %q: %w", from.dir, name, err)
+	}
+	written, err := ParseReference(name)
+	if err != nil {
+		return "", err
+	}
+	repository := strings.TrimSuffix(base, "/") + "/" + written.Path
+	t, err := c.locate(repository, credentials, false)
+	if err != nil {
+		return "", err
+	}
+	to := c.repository(t)
+	carried := &haul{from: from.store, to: to, seen: map[digest.Digest]bool{}}
+	if err := carried.manifest(ctx, found); err != nil {
+		return "", t.explain(ctx, "load the artifact "+name, err)
+	}
+	if written.Tag != "" {
+		if err := to.Tag(ctx, found, written.Tag); err != nil {
+			return "", t.explain(ctx, "tag the artifact "+name, err)
+		}
+	}
+	_, plain := splitScheme(repository)
+	return plain + "@" + found.Digest.String(), nil
+}
+
+// haul copies artifacts with all that refers to them.
+type haul struct {
+	from content.ReadOnlyGraphStorage
+	to   content.Storage
+	seen map[digest.Digest]bool
+}
+
+func (h *haul) manifest(ctx context.Context, at ocispec.Descriptor) error {
+	if h.seen[at.Digest] {
+		return nil
+	}
+	if h.seen[at.Digest] = true; len(h.seen) > maxHauled {
+		return fmt.Errorf("it has more than %d manifests with those that refer to it", maxHauled)
+	}
+	if err := oras.CopyGraph(ctx, h.from, h.to, at, oras.DefaultCopyGraphOptions); err != nil {
+		return err
+	}
+	parts, err := content.Successors(ctx, h.from, at)
+	if err != nil {
+		return err
+	}
+	referrers, err := registry.Referrers(ctx, h.from, at, "")
+	if err != nil {
+		return err
+	}
+	for _, next := range slices.Concat(parts, referrers) {
+		if !isManifest(next.MediaType) {
+			continue
+		}
+		if err := h.manifest(ctx, next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isManifest reports whether a media type is one of manifests and indexes.
+func isManifest(mediaType string) bool {
+	switch mediaType {
+	case ocispec.MediaTypeImageManifest, ocispec.MediaTypeImageIndex,
+		"application/vnd.docker.distribution.manifest.v2+json", "application/vnd.docker.distribution.manifest.list.v2+json":
+		return true
+	}
+	return false
 }

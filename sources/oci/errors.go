@@ -23,9 +23,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
-	"github.com/flux-landscaper/flux-landscaper/sources/address"
+	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
 
 // The classes of a *fault.Error of this package, whose subject is the reference as it was given. It contains no credentials and no URL. Every other
@@ -49,7 +48,7 @@ func fail(class error, ref, problem, cure string) error {
 
 func invalid(ref, problem, cure string) error { return fail(ErrInvalid, ref, problem, cure) }
 
-func subject(ref string) string { return strconv.Quote(keychain.HideUser(ref)) }
+func subject(ref string) string { return strconv.Quote(HideUser(ref)) }
 
 // explain turns an error of the registry client into a *fault.Error. doing says what was tried, such as "resolve it"; ctx is the
 // one it was tried with.
@@ -79,9 +78,9 @@ func (t target) classify(err error) (cure string, class error) {
 	switch {
 	case notLoggedIn(err):
 		return "check what it may do in its cloud and at this registry; it is tried again", nil
-	case address.IsOfName(err):
+	case egress.IsOfName(err):
 		return "use a registry at a public address, or have the operator allow private ones; it is tried again", nil
-	case errors.Is(err, address.ErrPrivate):
+	case errors.Is(err, egress.ErrPrivate):
 		return "use a registry at a public address, or have the operator allow private ones", ErrInvalid
 	case unauthorized(err):
 		return t.loginCure(), ErrUnauthorized
@@ -125,7 +124,7 @@ func unauthorized(err error) bool {
 }
 
 // notLoggedIn reports whether an identity could not obtain a login.
-func notLoggedIn(err error) bool { return errors.As(err, new(*keychain.IdentityError)) }
+func notLoggedIn(err error) bool { return errors.As(err, new(*IdentityError)) }
 
 // refused reports whether the registry has decided that the caller cannot have it.
 func refused(err error) bool {
@@ -181,7 +180,7 @@ func (t target) reason(err error) string {
 	if refusal, ok := errors.AsType[*fault.Error](err); ok {
 		return refusal.Problem
 	}
-	if identity, ok := errors.AsType[*keychain.IdentityError](err); ok {
+	if identity, ok := errors.AsType[*IdentityError](err); ok {
 		return identity.Error()
 	}
 	return fault.WithoutURL(err).Error()

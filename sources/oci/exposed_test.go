@@ -9,8 +9,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
 
 func TestM03LoginsLeaveWithoutTLSOnlyWhereTheyMay(t *testing.T) {
@@ -34,15 +32,15 @@ func TestM03LoginsLeaveWithoutTLSOnlyWhereTheyMay(t *testing.T) {
 		"a mirror of the operator": {"http://mirrored.example.com/a:1", "mirror.example.com", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			credentials, err := keychain.ParseDockerConfig(fmt.Appendf(nil, `{"auths": {%q: {"username": "u", "password": "p"}}}`, test.key))
+			credentials, err := ParseDockerConfig(fmt.Appendf(nil, `{"auths": {%q: {"username": "u", "password": "p"}}}`, test.key))
 			require.NoError(t, err)
-			at, err := c.registries.locate(test.ref, credentials, true)
+			at, err := c.locate(test.ref, credentials, true)
 			require.NoError(t, err)
 			assert.Equal(t, test.sent, !at.login.Anonymous())
 			common := newClient(t, func(o *Options) {
-				o.PlainHTTP, o.Mirrors, o.Logins = c.registries.options.PlainHTTP, c.registries.options.Mirrors, credentials
+				o.PlainHTTP, o.Mirrors, o.Logins = c.options.PlainHTTP, c.options.Mirrors, credentials
 			})
-			at, err = common.registries.locate(test.ref, keychain.Credentials{}, true)
+			at, err = common.locate(test.ref, Credentials{}, true)
 			require.NoError(t, err)
 			assert.Equal(t, test.sent, !at.login.Anonymous(), "the same holds for the logins of the operator")
 		})

@@ -21,7 +21,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -62,7 +61,7 @@ func cloud(t *testing.T, token bool, passwords ...string) (*registry.Registry, *
 	return r, &party{name: "party", host: r.Host, password: passwords[0]}, newClient(t, func(o *Options) { o.CA = r.CA })
 }
 
-func asParty(p *party) PullOptions { return PullOptions{Credentials: keychain.FromIdentity(p)} }
+func asParty(p *party) PullOptions { return PullOptions{Credentials: FromIdentity(p)} }
 
 func TestIdentitiesLogIn(t *testing.T) {
 	for door, token := range map[string]bool{"basic": false, "token": true} {
@@ -93,7 +92,7 @@ func TestNewLoginsOfAnIdentityKeepItsCache(t *testing.T) {
 	_, err := c.Pull(ctx, "https://"+ref, asParty(p))
 	require.NoError(t, err)
 	p.becomes("two", nil)
-	c.registries.now = func() time.Time { return time.Now().Add(time.Hour) }
+	c.now = func() time.Time { return time.Now().Add(time.Hour) }
 	_, err = c.Pull(ctx, "https://"+ref, asParty(p))
 	require.NoError(t, err)
 	assert.Equal(t, 2, p.logins, "a login is not used for longer than it is good")
@@ -131,7 +130,7 @@ func TestAnIdentityWithoutLoginLosesItsCache(t *testing.T) {
 			_, err := c.Pull(ctx, "https://"+ref, asParty(p))
 			require.NoError(t, err)
 			p.becomes("", tc.err)
-			c.registries.now = func() time.Time { return time.Now().Add(time.Hour) }
+			c.now = func() time.Time { return time.Now().Add(time.Hour) }
 			b, err := c.Pull(ctx, "https://"+ref, asParty(p))
 			if tc.kept {
 				require.NoError(t, err)
@@ -151,8 +150,8 @@ func TestIdentitiesComeAfterWrittenLogins(t *testing.T) {
 	for name, key := range map[string]string{"host": "127.0.0.1:5000", "path": "127.0.0.1:5000/team", "pattern": "*.0.0.1:5000"} {
 		t.Run(name, func(t *testing.T) {
 			p := &party{host: "127.0.0.1:5000"}
-			both := keychain.Join(keychain.FromIdentity(p), credentials(t, map[string]string{key: "user:password"}))
-			found := both.Find(keychain.Place{Scheme: "https", Host: "127.0.0.1:5000", Repository: "team/web"})
+			both := Join(FromIdentity(p), credentials(t, map[string]string{key: "user:password"}))
+			found := both.Find(Place{Scheme: "https", Host: "127.0.0.1:5000", Repository: "team/web"})
 			assert.Nil(t, found.Identity())
 			written, err := found.Credential(p.host)(t.Context(), p.host)
 			require.NoError(t, err)
@@ -162,11 +161,11 @@ func TestIdentitiesComeAfterWrittenLogins(t *testing.T) {
 }
 
 func TestIdentitiesNeedTLS(t *testing.T) {
-	c := keychain.FromIdentity(&party{host: "a"})
+	c := FromIdentity(&party{host: "a"})
 	for scheme, want := range map[string]bool{"https": true, "http": false, "": false} {
-		assert.Equal(t, want, c.Find(keychain.Place{Scheme: scheme, Host: "a", Repository: "web"}).Identity() != nil, scheme)
+		assert.Equal(t, want, c.Find(Place{Scheme: scheme, Host: "a", Repository: "web"}).Identity() != nil, scheme)
 	}
-	assert.True(t, c.Find(keychain.Place{Scheme: "https", Host: "b", Repository: "web"}).Anonymous())
+	assert.True(t, c.Find(Place{Scheme: "https", Host: "b", Repository: "web"}).Anonymous())
 }
 
 // echo repeats the password of a request.
@@ -227,7 +226,7 @@ func TestWhatARegistryRepeatsOfALoginIsHidden(t *testing.T) {
 			r.Break(repeating(say))
 			config, err := json.Marshal(map[string]any{"auths": map[string]any{r.Host: map[string]string{"username": user, "password": password}}})
 			require.NoError(t, err)
-			login, err := keychain.ParseDockerConfig(config)
+			login, err := ParseDockerConfig(config)
 			require.NoError(t, err)
 
 			_, err = newClient(t, nil).Pull(ctx, r.Ref("private", "1.0.0"), PullOptions{Credentials: login})
@@ -249,13 +248,13 @@ func TestUsersWithoutPasswordAreRefusedAtOnce(t *testing.T) {
 		"auth":   `{"auths": {"registry.example.com": {"auth": "c29tZWJvZHk6"}}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := keychain.ParseSecret("pull", map[string][]byte{".dockerconfigjson": []byte(config)})
+			_, err := ParseSecret("pull", map[string][]byte{".dockerconfigjson": []byte(config)})
 			for _, part := range []string{"secret pull", ".dockerconfigjson", `entry "registry.example.com"`, "no password", "add the password"} {
 				require.ErrorContains(t, err, part)
 			}
 		})
 	}
-	_, err := keychain.ParseOCMConfig([]byte(strings.TrimSpace(`
+	_, err := ParseOCMConfig([]byte(strings.TrimSpace(`
 type: credentials.config.ocm.software
 consumers: [{identity: {type: OCIRegistry, hostname: registry.example.com}, credentials: [{properties: {username: somebody}}]}]`)))
 	require.ErrorContains(t, err, `consumers[0]: host "registry.example.com": it has a user but no password`)
@@ -264,14 +263,14 @@ consumers: [{identity: {type: OCIRegistry, hostname: registry.example.com}, cred
 func TestAuthoritiesAreTrustedForTheirHost(t *testing.T) {
 	r := registry.Start(t, registry.Options{TLS: true})
 	ref, _ := r.Push(t, "web", "1.0.0", layer(HelmChartLayer, "chart"))
-	trusting, err := keychain.FromAuthority(r.Host, r.CA)
+	trusting, err := FromAuthority(r.Host, r.CA)
 	require.NoError(t, err)
 	_, err = newClient(t, nil).Pull(ctx, ref, PullOptions{Credentials: trusting})
 	require.NoError(t, err)
-	elsewhere, err := keychain.FromAuthority("127.0.0.1:1", r.CA)
+	elsewhere, err := FromAuthority("127.0.0.1:1", r.CA)
 	require.NoError(t, err)
 	_, err = newClient(t, nil).Pull(ctx, "https://"+ref, PullOptions{Credentials: elsewhere})
 	require.ErrorContains(t, err, "trust its authority")
-	_, err = keychain.FromAuthority(r.Host, []byte("hunter2"))
+	_, err = FromAuthority(r.Host, []byte("hunter2"))
 	require.EqualError(t, err, "it holds no certificate; give PEM blocks of type CERTIFICATE")
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -104,9 +103,9 @@ func TestALayoutCarriesArtifactsWithAllThatBelongsToThem(t *testing.T) {
 		require.NoError(t, os.Chmod(blob, 0o644))
 		require.NoError(t, os.WriteFile(blob, []byte("worse"), 0o644))
 		elsewhere := registry.Start(t, registry.Options{})
-		_, err := c.Load(ctx, layout, chart, elsewhere.Host, keychain.Credentials{})
+		_, err := c.Load(ctx, layout, chart, elsewhere.Host, Credentials{})
 		require.Error(t, err)
-		_, err = other.Resolve(ctx, elsewhere.Ref("charts/web", "1.0.0"), keychain.Credentials{})
+		_, err = other.Resolve(ctx, elsewhere.Ref("charts/web", "1.0.0"), Credentials{})
 		require.ErrorIs(t, err, ErrNotFound)
 	})
 }
@@ -117,9 +116,9 @@ func TestSavingFailsWithTheSideThatFailed(t *testing.T) {
 	layout, err := OpenLayout(t.TempDir())
 	require.NoError(t, err)
 	c := newClient(t, nil)
-	_, err = c.Save(ctx, ref, layout, keychain.Credentials{})
+	_, err = c.Save(ctx, ref, layout, Credentials{})
 	require.ErrorIs(t, err, ErrUnauthorized)
-	_, err = c.Save(ctx, r.Host+"/shop", layout, keychain.Credentials{})
+	_, err = c.Save(ctx, r.Host+"/shop", layout, Credentials{})
 	require.ErrorIs(t, err, ErrInvalid)
 	login := credentials(t, map[string]string{r.Host: "somebody:right"})
 	_, err = c.Save(ctx, r.Ref("shop", "2.0.0"), layout, login)
@@ -128,7 +127,7 @@ func TestSavingFailsWithTheSideThatFailed(t *testing.T) {
 	require.ErrorContains(t, err, `has no artifact "example.com/other:1"`)
 	_, err = c.Save(ctx, ref, layout, login)
 	require.NoError(t, err)
-	_, err = c.Load(ctx, layout, ref, r.Host+"/mirror", keychain.Credentials{})
+	_, err = c.Load(ctx, layout, ref, r.Host+"/mirror", Credentials{})
 	require.ErrorIs(t, err, ErrUnauthorized)
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))

@@ -17,7 +17,6 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
 
 // Manifest is the verified manifest of an artifact that the caller may read.
@@ -86,13 +85,13 @@ func (d *document) isIndex() bool {
 
 // Manifest resolves ref with the caller's credentials and returns its manifest; of an index the one for linux on the
 // architecture of this process. The error is a *fault.Error.
-func (c *Client) Manifest(ctx context.Context, ref string, credentials keychain.Credentials) (*Manifest, error) {
+func (c *Client) Manifest(ctx context.Context, ref string, credentials Credentials) (*Manifest, error) {
 	return c.ManifestFor(ctx, ref, PullOptions{Credentials: credentials})
 }
 
 // ManifestFor is Manifest with the credentials and platform of o.
 func (c *Client) ManifestFor(ctx context.Context, ref string, o PullOptions) (*Manifest, error) {
-	ctx, cancel := c.registries.limited(ctx)
+	ctx, cancel := c.limited(ctx)
 	defer cancel()
 	t, found, err := c.find(ctx, ref, o.Credentials)
 	if err != nil {
@@ -111,7 +110,7 @@ const maxDepth = 4
 // read follows indexes to the manifest for the platform.
 func (m *Manifest) read(ctx context.Context, at ocispec.Descriptor, o PullOptions) error {
 	for range maxDepth {
-		raw, d, err := m.client.cache.document(ctx, m.target, at)
+		raw, d, err := m.client.document(ctx, m.target, at)
 		if err != nil {
 			return err
 		}
@@ -131,8 +130,8 @@ func (m *Manifest) read(ctx context.Context, at ocispec.Descriptor, o PullOption
 }
 
 // document returns the manifest or index at a descriptor, in bytes and decoded.
-func (k *cache) document(ctx context.Context, t target, at ocispec.Descriptor) ([]byte, *document, error) {
-	raw, err := k.bytes(ctx, t, at, k.registries.options.MaxManifest, manifestPart)
+func (c *Client) document(ctx context.Context, t target, at ocispec.Descriptor) ([]byte, *document, error) {
+	raw, err := c.bytes(ctx, t, at, c.options.MaxManifest, manifestPart)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -141,8 +140,8 @@ func (k *cache) document(ctx context.Context, t target, at ocispec.Descriptor) (
 }
 
 // bytes returns content that fits into memory.
-func (k *cache) bytes(ctx context.Context, t target, d ocispec.Descriptor, limit int64, what part) ([]byte, error) {
-	file, err := k.open(ctx, t, d, limit, what)
+func (c *Client) bytes(ctx context.Context, t target, d ocispec.Descriptor, limit int64, what part) ([]byte, error) {
+	file, err := c.open(ctx, t, d, limit, what)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +214,7 @@ const (
 // PullOptions say which manifest of an index to take, and as whom.
 type PullOptions struct {
 	// Credentials are the caller's logins.
-	Credentials keychain.Credentials
+	Credentials Credentials
 	// Platform chooses from an index of several manifests, as "os/architecture" or "os/architecture/variant"; empty means
 	// linux on the architecture of this process. The only manifest of an index is taken whatever it is for.
 	Platform string
@@ -226,13 +225,13 @@ type PullOptions struct {
 // Blob returns the config or layer of m with the digest d, of at most maxBytes; zero means Options.MaxBlob. The error is a
 // *fault.Error.
 func (m *Manifest) Blob(ctx context.Context, d digest.Digest, maxBytes int64) ([]byte, error) {
-	ctx, cancel := m.client.registries.limited(ctx)
+	ctx, cancel := m.client.limited(ctx)
 	defer cancel()
 	found, err := m.part(d)
 	if err != nil {
 		return nil, err
 	}
-	return m.client.cache.bytes(ctx, m.target, found, orLimit(maxBytes, m.client.registries.options.MaxBlob), layerPart)
+	return m.client.bytes(ctx, m.target, found, orLimit(maxBytes, m.client.options.MaxBlob), layerPart)
 }
 
 // orLimit is what a caller asks for, as far as the operator allows it.
@@ -244,13 +243,13 @@ func orLimit(asked, limit int64) int64 {
 }
 
 // limited bounds a call with all its requests.
-func (r *registries) limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, r.options.Timeout, fetch.TimedOut(r.options.Timeout))
+func (c *Client) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, c.options.Timeout, fetch.TimedOut(c.options.Timeout))
 }
 
 // transferring bounds the transfer of one blob.
-func (r *registries) transferring(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, r.options.TransferTimeout, fetch.TimedOut(r.options.TransferTimeout))
+func (c *Client) transferring(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, c.options.TransferTimeout, fetch.TimedOut(c.options.TransferTimeout))
 }
 
 // Content is verified content on disk. It implements io.Reader, io.Seeker, io.ReaderAt and io.Closer; ReadAt may be called
@@ -266,10 +265,10 @@ type Content struct {
 func (c *Content) Close() error { return c.file.Close() }
 
 // opened returns the content of d as it is in the cache, after a download where it is not.
-func (k *cache) opened(ctx context.Context, t target, d ocispec.Descriptor, limit int64) (*Content, error) {
-	ctx, cancel := k.registries.transferring(ctx)
+func (c *Client) opened(ctx context.Context, t target, d ocispec.Descriptor, limit int64) (*Content, error) {
+	ctx, cancel := c.transferring(ctx)
 	defer cancel()
-	file, err := k.open(ctx, t, d, limit, layerPart)
+	file, err := c.open(ctx, t, d, limit, layerPart)
 	if err != nil {
 		return nil, err
 	}
@@ -283,28 +282,28 @@ func (m *Manifest) Open(ctx context.Context, d digest.Digest, maxBytes int64) (*
 	if err != nil {
 		return nil, err
 	}
-	return m.client.cache.opened(ctx, m.target, found, orLimit(maxBytes, m.client.registries.options.MaxContent))
+	return m.client.opened(ctx, m.target, found, orLimit(maxBytes, m.client.options.MaxContent))
 }
 
 // OpenBlob returns a blob that is named by its digest alone, as component versions do with access type ociBlob: ref is
 // "host/repository@digest", size is what the caller was told, or negative if unknown; maxBytes limits it, zero means
 // Options.MaxContent. The caller closes it. The error is a *fault.Error.
-func (c *Client) OpenBlob(ctx context.Context, ref string, size, maxBytes int64, credentials keychain.Credentials) (*Content, error) {
-	t, err := c.registries.locate(ref, credentials, true)
+func (c *Client) OpenBlob(ctx context.Context, ref string, size, maxBytes int64, credentials Credentials) (*Content, error) {
+	t, err := c.locate(ref, credentials, true)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := t.at.Digest(); err != nil {
 		return nil, invalid(ref, "a blob has no tag", "write it as host/repository@sha256:digest")
 	}
-	t, found, err := c.cache.resolve(ctx, t, layerPart)
+	t, found, err := c.resolve(ctx, t, layerPart)
 	if err != nil {
 		return nil, err
 	}
 	if size >= 0 {
 		found.Size = size
 	}
-	return c.cache.opened(ctx, t, found.Descriptor, orLimit(maxBytes, c.registries.options.MaxContent))
+	return c.opened(ctx, t, found.Descriptor, orLimit(maxBytes, c.options.MaxContent))
 }
 
 // choose returns the manifest of an index for the platform, "os/architecture" with or without "/variant". The only one is

@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -96,7 +95,7 @@ func TestAnIndexWithinAnIndex(t *testing.T) {
 		raw, err := json.Marshal(ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex, Manifests: []ocispec.Descriptor{at}})
 		require.NoError(t, err)
 		ref, d := r.PushManifest(t, "shop", fmt.Sprint(depth), ocispec.MediaTypeImageIndex, raw)
-		m, err := newClient(t, nil).Manifest(ctx, ref, keychain.Credentials{})
+		m, err := newClient(t, nil).Manifest(ctx, ref, Credentials{})
 		if depth == maxDepth-1 {
 			require.ErrorIs(t, err, ErrInvalid)
 			require.ErrorContains(t, err, "deep in each other")
@@ -112,11 +111,11 @@ func TestAnIndexWithinAnIndex(t *testing.T) {
 func TestNoManifestForThePlatform(t *testing.T) {
 	r := registry.Start(t, registry.Options{})
 	ref, _ := pushIndex(t, r, "1", ocispec.MediaTypeImageIndex, child(t, r, "a", "linux/s390x"), child(t, r, "b", "windows/amd64"))
-	_, err := newClient(t, nil).Manifest(ctx, ref, keychain.Credentials{})
+	_, err := newClient(t, nil).Manifest(ctx, ref, Credentials{})
 	require.ErrorIs(t, err, ErrInvalid)
 	require.ErrorContains(t, err, "there are linux/s390x, windows/amd64")
 	ref, _ = pushIndex(t, r, "2", ocispec.MediaTypeImageIndex, child(t, r, "a", ""), child(t, r, "b", ""))
-	_, err = newClient(t, nil).Manifest(ctx, ref, keychain.Credentials{})
+	_, err = newClient(t, nil).Manifest(ctx, ref, Credentials{})
 	require.ErrorContains(t, err, "there are 2 without a platform")
 }
 
@@ -200,15 +199,15 @@ func TestRegistriesWithoutHead(t *testing.T) {
 func TestALongMediaTypeIsNoAnswer(t *testing.T) {
 	for name, resolve := range map[string]func(c *Client, ref string) error{
 		"tag": func(c *Client, ref string) error {
-			_, err := c.Resolve(ctx, ref, keychain.Credentials{})
+			_, err := c.Resolve(ctx, ref, Credentials{})
 			return err
 		},
 		"manifest": func(c *Client, ref string) error {
-			_, err := c.Manifest(ctx, ref, keychain.Credentials{})
+			_, err := c.Manifest(ctx, ref, Credentials{})
 			return err
 		},
 		"blob": func(c *Client, ref string) error {
-			_, err := c.OpenBlob(ctx, strings.Replace(ref, ":1.0.0", "@"+string(digest.FromString("{}")), 1), -1, 0, keychain.Credentials{})
+			_, err := c.OpenBlob(ctx, strings.Replace(ref, ":1.0.0", "@"+string(digest.FromString("{}")), 1), -1, 0, Credentials{})
 			return err
 		},
 	} {
@@ -226,9 +225,9 @@ func TestALongMediaTypeIsNoAnswer(t *testing.T) {
 			require.ErrorIs(t, err, ErrInvalid)
 			require.ErrorContains(t, err, "media type of more than 255 bytes")
 			require.Less(t, len(err.Error()), 500)
-			target, err := c.registries.locate(ref, keychain.Credentials{}, true)
+			target, err := c.locate(ref, Credentials{}, true)
 			require.NoError(t, err)
-			_, known := c.cache.lastAnswer(target)
+			_, known := c.lastAnswer(target)
 			require.False(t, known)
 		})
 	}
@@ -237,7 +236,7 @@ func TestALongMediaTypeIsNoAnswer(t *testing.T) {
 func TestBlobByDigest(t *testing.T) {
 	r := registry.Start(t, registry.Options{})
 	ref, _ := r.Push(t, "component", "1.0.0", layer("x/descriptor", "descriptor"), layer("x/blob", "local blob"))
-	m, err := newClient(t, nil).Manifest(ctx, ref, keychain.Credentials{})
+	m, err := newClient(t, nil).Manifest(ctx, ref, Credentials{})
 	require.NoError(t, err)
 	b, err := m.Blob(ctx, digest.FromString("local blob"), 0)
 	require.NoError(t, err)
@@ -265,10 +264,10 @@ func TestOpenBlob(t *testing.T) {
 	for name, tc := range map[string]struct {
 		ref         string
 		size, most  int64
-		credentials keychain.Credentials
+		credentials Credentials
 		kind        error
 	}{
-		"nobody":     {ref, -1, 0, keychain.Credentials{}, ErrUnauthorized},
+		"nobody":     {ref, -1, 0, Credentials{}, ErrUnauthorized},
 		"other size": {ref, 6, 0, login, ErrDigest},
 		"too large":  {ref, -1, 6, login, ErrTooLarge},
 		"absent":     {r.Host + "/shop@" + string(digest.FromString("other")), -1, 0, login, ErrNotFound},

@@ -24,7 +24,6 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -61,7 +60,7 @@ func TestChild(t *testing.T) {
 	for i := range 4 {
 		group.Go(func() {
 			if host, repository, _ := strings.Cut(ref, "/"); strings.HasPrefix(repository, "tags") {
-				_, err := c.Tags(ctx, host+"/tags", keychain.Credentials{})
+				_, err := c.Tags(ctx, host+"/tags", Credentials{})
 				fmt.Println("tags:", err)
 				return
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/address"
+	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -21,7 +21,7 @@ func TestM05PrivateRegistriesAreRefusedWhereTheOperatorWants(t *testing.T) {
 	require.NoError(t, err, "private addresses are open by default")
 	_, err = newClient(t, func(o *Options) { o.PublicOnly = true }).Pull(t.Context(), ref, PullOptions{})
 	require.ErrorIs(t, err, ErrInvalid, "another try would find the same")
-	assert.ErrorContains(t, err, address.ErrPrivate.Error())
+	assert.ErrorContains(t, err, egress.ErrPrivate.Error())
 	assert.ErrorContains(t, err, "use a registry at a public address")
 }
 
@@ -39,6 +39,6 @@ func TestM05MetadataServicesAreNoRegistries(t *testing.T) {
 	for _, host := range []string{"169.254.169.254", "168.63.129.16"} {
 		_, err := newClient(t, nil).Pull(t.Context(), "http://"+host+"/shop:1.0.0", PullOptions{})
 		require.ErrorIs(t, err, ErrInvalid)
-		assert.ErrorContains(t, err, address.ErrPrivate.Error())
+		assert.ErrorContains(t, err, egress.ErrPrivate.Error())
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -211,7 +210,7 @@ func TestAManifestThatOnlyALieAnnouncesBelongsToNobody(t *testing.T) {
 	r := registry.Start(t, registry.Options{})
 	ref, _ := r.Push(t, "mine", "1.0.0", layer(HelmChartLayer, "chart"))
 	c := newClient(t, nil)
-	m, err := c.Manifest(ctx, ref, keychain.Credentials{})
+	m, err := c.Manifest(ctx, ref, Credentials{})
 	require.NoError(t, err)
 	r.Break(registry.In("yours", func(_ *registry.Registry, w http.ResponseWriter, _ *http.Request) bool {
 		w.Header().Set("Content-Type", ocispec.MediaTypeImageManifest)
@@ -219,7 +218,7 @@ func TestAManifestThatOnlyALieAnnouncesBelongsToNobody(t *testing.T) {
 		w.Header().Set("Content-Length", fmt.Sprint(len(m.Raw)))
 		return true
 	}))
-	_, err = c.Manifest(ctx, r.Ref("yours", "1.0.0"), keychain.Credentials{})
+	_, err = c.Manifest(ctx, r.Ref("yours", "1.0.0"), Credentials{})
 	require.Error(t, err, "who only knows a digest does not get its content")
 }
 
@@ -328,7 +327,7 @@ func TestPlainHTTPHosts(t *testing.T) {
 		"oci://127.0.0.1:5000/a:1":    true,
 	} {
 		t.Run(ref, func(t *testing.T) {
-			at, err := c.registries.locate(ref, keychain.Credentials{}, true)
+			at, err := c.locate(ref, Credentials{}, true)
 			require.NoError(t, err)
 			require.Equal(t, plain, at.plain)
 		})

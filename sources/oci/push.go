@@ -18,8 +18,6 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/registry/remote/auth"
-
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
 
 // Source is content to push. It is read more than once: for its digest, for the upload, and again if that has to be retried.
@@ -53,7 +51,7 @@ type Artifact struct {
 // PushArtifact uploads config and layers that the repository does not have yet, then the manifest, and tags it if ref has a
 // tag. It returns the digest of the manifest, which depends on nothing but the artifact: no time, no order of a map. The
 // error is a *fault.Error.
-func (c *Client) PushArtifact(ctx context.Context, ref string, a Artifact, credentials keychain.Credentials) (digest.Digest, error) {
+func (c *Client) PushArtifact(ctx context.Context, ref string, a Artifact, credentials Credentials) (digest.Digest, error) {
 	config := a.Config
 	if config == nil {
 		empty := BytesSource(ocispec.DescriptorEmptyJSON.MediaType, ocispec.DescriptorEmptyJSON.Data)
@@ -74,15 +72,15 @@ func (c *Client) PushArtifact(ctx context.Context, ref string, a Artifact, crede
 	}
 	raw, err := json.Marshal(m)
 	if err != nil {
-		return "", fmt.Errorf("encode the manifest of %q: %w", keychain.HideUser(ref), err)
+		return "", fmt.Errorf("encode the manifest of %q: %w", HideUser(ref), err)
 	}
 	return c.PushManifest(ctx, ref, m.MediaType, raw, credentials)
 }
 
 // PushBlob uploads a blob to the repository of ref (tag and digest are ignored) unless it is there, and returns its
 // descriptor for a manifest. The error is a *fault.Error.
-func (c *Client) PushBlob(ctx context.Context, ref string, s Source, credentials keychain.Credentials) (ocispec.Descriptor, error) {
-	t, err := c.registries.locate(ref, credentials, false)
+func (c *Client) PushBlob(ctx context.Context, ref string, s Source, credentials Credentials) (ocispec.Descriptor, error) {
+	t, err := c.locate(ref, credentials, false)
 	if err != nil {
 		return ocispec.Descriptor{}, err
 	}
@@ -90,14 +88,14 @@ func (c *Client) PushBlob(ctx context.Context, ref string, s Source, credentials
 	if err != nil {
 		return ocispec.Descriptor{}, err
 	}
-	ctx, cancel := c.registries.transferring(ctx)
+	ctx, cancel := c.transferring(ctx)
 	defer cancel()
-	return d, t.explain(ctx, "upload a blob", c.registries.upload(ctx, t, d, s.Content))
+	return d, t.explain(ctx, "upload a blob", c.upload(ctx, t, d, s.Content))
 }
 
 // upload begins anew if it broke: a part of an upload is of no use to most registries.
-func (r *registries) upload(ctx context.Context, t target, d ocispec.Descriptor, content io.ReaderAt) error {
-	blobs := r.repository(t).Blobs()
+func (c *Client) upload(ctx context.Context, t target, d ocispec.Descriptor, content io.ReaderAt) error {
+	blobs := c.repository(t).Blobs()
 	if there, err := blobs.Exists(ctx, d); err != nil || there {
 		return err
 	}
@@ -153,16 +151,16 @@ func (s Source) describe(t target) (ocispec.Descriptor, error) {
 
 // PushManifest uploads a manifest or index as it is, tags it if ref has a tag, and returns its digest. What it refers to
 // has to be in the repository. A digest in ref has to be that of raw. The error is a *fault.Error.
-func (c *Client) PushManifest(ctx context.Context, ref, mediaType string, raw []byte, credentials keychain.Credentials) (digest.Digest, error) {
-	t, err := c.registries.locate(ref, credentials, false)
+func (c *Client) PushManifest(ctx context.Context, ref, mediaType string, raw []byte, credentials Credentials) (digest.Digest, error) {
+	t, err := c.locate(ref, credentials, false)
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := c.registries.limited(ctx)
+	ctx, cancel := c.limited(ctx)
 	defer cancel()
 	d := ocispec.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(raw), Size: int64(len(raw))}
-	if d.Size > c.registries.options.MaxManifest {
-		return "", fail(ErrTooLarge, t.written, fmt.Sprintf("its manifest has %d bytes, more than the %d allowed", d.Size, c.registries.options.MaxManifest),
+	if d.Size > c.options.MaxManifest {
+		return "", fail(ErrTooLarge, t.written, fmt.Sprintf("its manifest has %d bytes, more than the %d allowed", d.Size, c.options.MaxManifest),
 			"make the artifact smaller")
 	}
 	as := t.at.Reference
@@ -170,20 +168,20 @@ func (c *Client) PushManifest(ctx context.Context, ref, mediaType string, raw []
 		return "", fail(ErrDigest, t.written, fmt.Sprintf("the manifest to push has the digest %s", d.Digest), "push it to a tag or to its own digest")
 	}
 	as = cmp.Or(as, d.Digest.String())
-	err = c.registries.repository(t).Manifests().PushReference(ctx, d, bytes.NewReader(raw), as)
+	err = c.repository(t).Manifests().PushReference(ctx, d, bytes.NewReader(raw), as)
 	return d.Digest, t.explain(ctx, "upload its manifest", err)
 }
 
 // Exists reports whether the tag or digest of ref is a manifest of the repository. A registry that cannot be asked, or
 // refuses the credentials, is a *fault.Error.
-func (c *Client) Exists(ctx context.Context, ref string, credentials keychain.Credentials) (bool, error) {
-	t, err := c.registries.locate(ref, credentials, true)
+func (c *Client) Exists(ctx context.Context, ref string, credentials Credentials) (bool, error) {
+	t, err := c.locate(ref, credentials, true)
 	if err != nil {
 		return false, err
 	}
-	ctx, cancel := c.registries.limited(ctx)
+	ctx, cancel := c.limited(ctx)
 	defer cancel()
-	_, err = c.registries.head(ctx, t, manifestPart)
+	_, err = c.head(ctx, t, manifestPart)
 	if err != nil && refused(err) && !unauthorized(err) {
 		return false, nil
 	}

@@ -15,7 +15,6 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -55,7 +54,7 @@ func TestDigestsAreReproducible(t *testing.T) {
 	const want = "sha256:cf8865b47d9c174fbc3f1cf1db1084531a78d298390e29a7f6cf43fdcb3d785c"
 	r, c := registry.Start(t, registry.Options{}), newClient(t, nil)
 	for range 3 {
-		d, err := c.PushArtifact(ctx, r.Ref("shop", "1.0.0"), shop(), keychain.Credentials{})
+		d, err := c.PushArtifact(ctx, r.Ref("shop", "1.0.0"), shop(), Credentials{})
 		require.NoError(t, err)
 		require.Equal(t, digest.Digest(want), d)
 	}
@@ -64,9 +63,9 @@ func TestDigestsAreReproducible(t *testing.T) {
 
 func TestPushWithoutATag(t *testing.T) {
 	r, c := registry.Start(t, registry.Options{}), newClient(t, nil)
-	d, err := c.PushArtifact(ctx, r.Host+"/shop", Artifact{ArtifactType: "x/y"}, keychain.Credentials{})
+	d, err := c.PushArtifact(ctx, r.Host+"/shop", Artifact{ArtifactType: "x/y"}, Credentials{})
 	require.NoError(t, err)
-	there, err := c.Exists(ctx, r.Host+"/shop@"+string(d), keychain.Credentials{})
+	there, err := c.Exists(ctx, r.Host+"/shop@"+string(d), Credentials{})
 	require.NoError(t, err)
 	require.True(t, there)
 }
@@ -76,14 +75,14 @@ func TestExists(t *testing.T) {
 	r.Push(t, "shop", "1.0.0", layer("x/y", ""))
 	c := newClient(t, nil)
 	for ref, want := range map[string]bool{r.Ref("shop", "1.0.0"): true, r.Ref("shop", "2.0.0"): false} {
-		there, err := c.Exists(ctx, ref, keychain.Credentials{})
+		there, err := c.Exists(ctx, ref, Credentials{})
 		require.NoError(t, err)
 		require.Equal(t, want, there)
 	}
-	_, err := c.Exists(ctx, r.Ref("private", "1.0.0"), keychain.Credentials{})
+	_, err := c.Exists(ctx, r.Ref("private", "1.0.0"), Credentials{})
 	require.ErrorIs(t, err, ErrUnauthorized)
 	r.Down()
-	_, err = c.Exists(ctx, r.Ref("shop", "1.0.0"), keychain.Credentials{})
+	_, err = c.Exists(ctx, r.Ref("shop", "1.0.0"), Credentials{})
 	require.ErrorContains(t, err, "connection refused")
 }
 
@@ -94,10 +93,10 @@ func TestPushAFile(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, file.Close()) }()
 	r, c := registry.Start(t, registry.Options{}), newClient(t, nil)
-	d, err := c.PushBlob(ctx, r.Host+"/shop", Source{MediaType: "x/y", Content: file, Size: 17}, keychain.Credentials{})
+	d, err := c.PushBlob(ctx, r.Host+"/shop", Source{MediaType: "x/y", Content: file, Size: 17}, Credentials{})
 	require.NoError(t, err)
 	require.Equal(t, ocispec.Descriptor{MediaType: "x/y", Digest: digest.FromString("content of a file"), Size: 17}, d)
-	content, err := c.OpenBlob(ctx, r.Host+"/shop@"+string(d.Digest), 17, 0, keychain.Credentials{})
+	content, err := c.OpenBlob(ctx, r.Host+"/shop@"+string(d.Digest), 17, 0, Credentials{})
 	require.NoError(t, err)
 	read, err := io.ReadAll(content)
 	require.NoError(t, err)
@@ -109,7 +108,7 @@ func TestPushRefuses(t *testing.T) {
 	r := registry.Start(t, registry.Options{Users: []registry.User{somebody}, Public: []string{"public"}})
 	c := newClient(t, nil)
 	login := credentials(t, map[string]string{r.Host: "somebody:right"})
-	_, err := c.PushArtifact(ctx, r.Ref("public", "1"), shop(), keychain.Credentials{})
+	_, err := c.PushArtifact(ctx, r.Ref("public", "1"), shop(), Credentials{})
 	require.ErrorIs(t, err, ErrUnauthorized, "reading is not writing")
 	_, err = c.PushBlob(ctx, r.Ref("shop", "1"), Source{MediaType: "x/y", Content: bytes.NewReader(nil), Size: 1}, login)
 	require.ErrorContains(t, err, "0 of 1 bytes")

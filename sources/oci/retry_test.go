@@ -14,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -48,7 +47,7 @@ func TestAFlakyRegistryTakesUploads(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, c := registry.Start(t, registry.Options{}), newClient(t, nil)
 			r.Break(fault)
-			_, err := c.PushArtifact(ctx, r.Ref("shop", "1.0.0"), Artifact{Layers: []Source{BytesSource(HelmChartLayer, []byte("chart"))}}, keychain.Credentials{})
+			_, err := c.PushArtifact(ctx, r.Ref("shop", "1.0.0"), Artifact{Layers: []Source{BytesSource(HelmChartLayer, []byte("chart"))}}, Credentials{})
 			require.NoError(t, err)
 			r.Break()
 			b, err := c.Pull(ctx, r.Ref("shop", "1.0.0"), PullOptions{})
@@ -105,7 +104,7 @@ func TestARegistryThatHangsWhenAskedIsNamed(t *testing.T) {
 	r := registry.Start(t, registry.Options{})
 	ref, _ := r.Push(t, "shop", "1.0.0", layer(HelmChartLayer, "chart"))
 	r.Break(registry.On("HEAD", "manifests", registry.Hang()))
-	_, err := newClient(t, func(o *Options) { o.Timeout = time.Second }).Resolve(ctx, ref, keychain.Credentials{})
+	_, err := newClient(t, func(o *Options) { o.Timeout = time.Second }).Resolve(ctx, ref, Credentials{})
 	require.ErrorContains(t, err, "could not resolve it")
 	require.ErrorContains(t, err, "timeout")
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/Masterminds/semver/v3"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -23,16 +22,16 @@ func TestTags(t *testing.T) {
 		r.Push(t, "shop", tag, layer(HelmChartLayer, tag))
 	}
 	c := newClient(t, nil)
-	for name, login := range map[string]keychain.Credentials{"nobody": {}, "wrong password": credentials(t, map[string]string{r.Host: "somebody:wrong"})} {
+	for name, login := range map[string]Credentials{"nobody": {}, "wrong password": credentials(t, map[string]string{r.Host: "somebody:wrong"})} {
 		t.Run(name, func(t *testing.T) {
 			tags, err := c.Tags(ctx, "oci://"+r.Host+"/shop", login)
 			require.NoError(t, err)
 			require.ElementsMatch(t, []string{"1.0.0", "1.1.0"}, tags)
 		})
 	}
-	_, err := c.Tags(ctx, r.Host+"/web", keychain.Credentials{})
+	_, err := c.Tags(ctx, r.Host+"/web", Credentials{})
 	require.ErrorIs(t, err, ErrNotFound)
-	_, err = c.Tags(ctx, r.Host+"/private", keychain.Credentials{})
+	_, err = c.Tags(ctx, r.Host+"/private", Credentials{})
 	require.ErrorIs(t, err, ErrUnauthorized)
 }
 
@@ -54,7 +53,7 @@ func TestPagesOfTagsEnd(t *testing.T) {
 	for name, perPage := range map[string]int{"full pages": 10_000, "pages of one": 1, "empty pages": 0} {
 		t.Run(name, func(t *testing.T) {
 			r := registry.Start(t, registry.Options{Faults: []registry.Fault{listing(perPage)}})
-			_, err := newClient(t, nil).Tags(ctx, r.Host+"/shop", keychain.Credentials{})
+			_, err := newClient(t, nil).Tags(ctx, r.Host+"/shop", Credentials{})
 			require.ErrorIs(t, err, ErrTooLarge)
 			require.LessOrEqual(t, r.Count("GET", "tags"), maxTagPages)
 		})
@@ -63,11 +62,11 @@ func TestPagesOfTagsEnd(t *testing.T) {
 
 func TestPagesOfTagsAreJoined(t *testing.T) {
 	r := registry.Start(t, registry.Options{Faults: []registry.Fault{registry.Times(3, listing(10))}})
-	_, err := newClient(t, nil).Tags(ctx, r.Host+"/shop", keychain.Credentials{})
+	_, err := newClient(t, nil).Tags(ctx, r.Host+"/shop", Credentials{})
 	require.ErrorIs(t, err, ErrNotFound, "the fourth page is that of an empty registry")
 	r.Push(t, "shop", "2.0.0", layer("x/y", ""))
 	r.Break(registry.Times(3, listing(10)))
-	tags, err := newClient(t, nil).Tags(ctx, r.Host+"/shop", keychain.Credentials{})
+	tags, err := newClient(t, nil).Tags(ctx, r.Host+"/shop", Credentials{})
 	require.NoError(t, err)
 	require.Len(t, tags, 31)
 }
@@ -83,15 +82,15 @@ func TestLatest(t *testing.T) {
 		"0.1.x": "0.1.0_build", "0.1.0": "0.1.0_build", "0.x": "0.2.0_up3.4.10", "0.2.0": "0.2.0_up3.4.10", "~0.3.0-0": "0.3.0-rc.1_up1",
 	} {
 		t.Run(versions, func(t *testing.T) {
-			tag, err := c.Latest(ctx, r.Host+"/shop", versions, keychain.Credentials{})
+			tag, err := c.Latest(ctx, r.Host+"/shop", versions, Credentials{})
 			require.NoError(t, err)
 			require.Equal(t, want, tag)
 		})
 	}
-	_, err := c.Latest(ctx, r.Host+"/shop", ">=5", keychain.Credentials{})
+	_, err := c.Latest(ctx, r.Host+"/shop", ">=5", Credentials{})
 	require.ErrorIs(t, err, ErrNotFound)
 	require.ErrorContains(t, err, "none of its 14 tags")
-	_, err = c.Latest(ctx, r.Host+"/shop", "one", keychain.Credentials{})
+	_, err = c.Latest(ctx, r.Host+"/shop", "one", Credentials{})
 	require.ErrorIs(t, err, ErrInvalid)
 }
 

@@ -14,7 +14,6 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -69,7 +68,7 @@ func large(t *testing.T, r *registry.Registry) (string, digest.Digest) {
 			layers = append(layers, layer("x/y", fmt.Sprint(i, " ", j)))
 		}
 		ref, d := r.Push(t, "shop", fmt.Sprint(i), layers...)
-		m, err := newClient(t, nil).Manifest(ctx, ref, keychain.Credentials{})
+		m, err := newClient(t, nil).Manifest(ctx, ref, Credentials{})
 		require.NoError(t, err)
 		all.Manifests = append(all.Manifests, ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: d, Size: int64(len(m.Raw))})
 	}
@@ -81,7 +80,7 @@ func TestWalk(t *testing.T) {
 	ref, d := large(t, r)
 	seen := map[digest.Digest]int{}
 	var last Part
-	found, err := newClient(t, nil).Walk(ctx, ref, keychain.Credentials{}, func(p Part) error {
+	found, err := newClient(t, nil).Walk(ctx, ref, Credentials{}, func(p Part) error {
 		seen[p.Digest]++
 		require.Equal(t, p.Digest == d, p.Top)
 		last = p
@@ -101,9 +100,9 @@ func TestWalkEnds(t *testing.T) {
 	r := registry.Start(t, registry.Options{})
 	ref, _ := r.Push(t, "shop", "1.0.0", layer("x/y", "content"))
 	enough := errors.New("enough")
-	_, err := newClient(t, nil).Walk(ctx, ref, keychain.Credentials{}, func(Part) error { return enough })
+	_, err := newClient(t, nil).Walk(ctx, ref, Credentials{}, func(Part) error { return enough })
 	require.ErrorIs(t, err, enough)
-	_, err = newClient(t, nil).Walk(ctx, r.Ref("shop", "2.0.0"), keychain.Credentials{}, func(Part) error { return nil })
+	_, err = newClient(t, nil).Walk(ctx, r.Ref("shop", "2.0.0"), Credentials{}, func(Part) error { return nil })
 	require.ErrorIs(t, err, ErrNotFound)
 }
 
@@ -132,15 +131,15 @@ func TestCopyOfManyLayersSendsNothingTwice(t *testing.T) {
 func TestTopDoesNotChoose(t *testing.T) {
 	r := registry.Start(t, registry.Options{})
 	ref, d := large(t, r)
-	top, err := newClient(t, nil).Top(ctx, ref, keychain.Credentials{})
+	top, err := newClient(t, nil).Top(ctx, ref, Credentials{})
 	require.NoError(t, err)
 	require.True(t, top.Index)
 	require.Equal(t, d, top.Digest)
 	require.Equal(t, d, digest.FromBytes(top.Raw))
 	require.Len(t, top.Manifests, 3)
-	top, err = newClient(t, nil).Top(ctx, r.Ref("shop", "0"), keychain.Credentials{})
+	top, err = newClient(t, nil).Top(ctx, r.Ref("shop", "0"), Credentials{})
 	require.NoError(t, err)
 	require.False(t, top.Index)
-	_, err = newClient(t, nil).Top(ctx, r.Host+"/shop", keychain.Credentials{})
+	_, err = newClient(t, nil).Top(ctx, r.Host+"/shop", Credentials{})
 	require.ErrorContains(t, err, "append :tag")
 }

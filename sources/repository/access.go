@@ -15,10 +15,11 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/git"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
-	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 // access finds what an access names.
@@ -183,7 +184,7 @@ func (r *Repositories) commit(ctx context.Context, at git.Location, folder strin
 func piped(write func(context.Context, io.Writer) error) func(context.Context) (io.ReadCloser, error) {
 	return func(ctx context.Context) (io.ReadCloser, error) {
 		r, w := io.Pipe()
-		go func() { w.CloseWithError(rescue.Survived(ctx, func() error { return write(ctx, w) })) }()
+		go func() { w.CloseWithError(fault.Survived(ctx, func() error { return write(ctx, w) })) }()
 		return r, nil
 	}
 }
@@ -230,3 +231,57 @@ func pick(m ocispec.Manifest, resource *component.Resource) (ocispec.Descriptor,
 
 // unique identifies content that is downloaded anew each time.
 func unique() string { return rand.Text() }
+
+// isArtifactSet reports whether a blob of this media type is an archive of an OCI artifact.
+func isArtifactSet(mediaType string) bool {
+	base, archive := strings.CutSuffix(strings.TrimSuffix(mediaType, "+gzip"), "+tar")
+	if base == "application/vnd.ocm.software.oci.layout.v1" {
+		return archive
+	}
+	switch strings.TrimSuffix(base, "+json") {
+	case "application/vnd.oci.image.manifest.v1", "application/vnd.oci.image.index.v1",
+		"application/vnd.docker.distribution.manifest.v2", "application/vnd.docker.distribution.manifest.list.v2":
+		return archive
+	}
+	return false
+}
+
+// fromSet returns the layer of the artifact in an artifact set, which is extracted for it. What is extracted is not held by the session, since a
+// template may ask for it any number of times.
+func (r *Repositories) fromSet(ctx context.Context, set *stream, resource *component.Resource) (*stream, error) {
+	want, err := set.expectSet(resource)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := r.extract(ctx, set, "OCI artifact in resource "+resource.Name, want)
+	if err != nil {
+		return nil, err
+	}
+	return layerOfSet(tree, set, resource)
+}
+
+// expectSet compares the digest of a blob. One of an OCI artifact is compared with the manifest later.
+func (f *stream) expectSet(resource *component.Resource) (digest.Digest, error) {
+	if spec := resource.Digest; spec != nil && spec.NormalisationAlgorithm == component.OCIArtifactDigest {
+		return f.digest, nil
+	}
+	return f.expect(resource)
+}
+
+func layerOfSet(tree *fetch.Tree, set *stream, resource *component.Resource) (*stream, error) {
+	artifacts, err := component.OpenArtifactSet(tree.FS())
+	if err != nil {
+		return nil, refused("artifact set", err)
+	}
+	m, at, err := artifacts.Manifest()
+	if err != nil {
+		return nil, refused("artifact set", err)
+	}
+	layer, err := pick(m, resource)
+	if err != nil {
+		return nil, err
+	}
+	blobOnly := resource.Digest != nil && resource.Digest.NormalisationAlgorithm == component.GenericBlobDigest
+	return &stream{scope: set.scope, id: set.id + " " + layer.Digest.String(), mediaType: layer.MediaType, digest: layer.Digest, manifest: at, compared: blobOnly,
+		open: func(context.Context) (io.ReadCloser, error) { return artifacts.Blob(layer.Digest) }}, nil
+}

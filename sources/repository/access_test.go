@@ -24,14 +24,13 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
 // lost is a blob that is not beside its descriptor.
-var lost = formats.NewContent(absent, []byte("lost"))
+var lost = component.NewContent(absent, []byte("lost"))
 
 // scene is a registry with one component version of the given resources, looked up in a session.
 type scene struct {
@@ -40,8 +39,8 @@ type scene struct {
 	d       *component.Descriptor
 }
 
-func arrange(t *testing.T, reg *registry.Registry, resources string, change func(*Options), blobs ...formats.Content) *scene {
-	v := formats.Version{Descriptor: describe(t, "example.com/c", "1.0.0", resources, nil), Blobs: blobs}
+func arrange(t *testing.T, reg *registry.Registry, resources string, change func(*Options), blobs ...component.Content) *scene {
+	v := component.Version{Descriptor: describe(t, "example.com/c", "1.0.0", resources, nil), Blobs: blobs}
 	publish(t, reg, component.OCIRegistry{BaseURL: reg.Host + "/team/components"}, v)
 	s := session(t, repositories(t, change), Scope{Repository: raw(t, ociSpec(reg.Host+"/team/components"))})
 	found, err := s.Root(t.Context(), byName("example.com/c", "1.0.0", nil))
@@ -95,7 +94,7 @@ func TestAccessesInRegistries(t *testing.T) {
 
 func TestLocalBlobsOfOldTypes(t *testing.T) {
 	reg := registry.Start(t, registry.Options{})
-	blob := formats.NewContent("text/plain", []byte("a layer"))
+	blob := component.NewContent("text/plain", []byte("a layer"))
 	s := arrange(t, reg, line("layer", "plainText", "{type: localOciBlob, digest: '"+blob.Digest.String()+"'}", ""), nil, blob)
 	got, err := s.content(t, "layer")
 	require.NoError(t, err)
@@ -105,7 +104,7 @@ func TestLocalBlobsOfOldTypes(t *testing.T) {
 func TestDigestsOfResourcesAreCompared(t *testing.T) {
 	reg := registry.Start(t, registry.Options{})
 	ref, _ := reg.Push(t, "charts/web", "1.0.0", registry.Layer{MediaType: oci.HelmChartLayer, Content: "chart"})
-	blob := formats.NewContent("text/plain", []byte("content"))
+	blob := component.NewContent("text/plain", []byte("content"))
 	local := fmt.Sprintf("{type: localBlob, localReference: '%s', mediaType: text/plain}", blob.Digest)
 	wrong := strings.Repeat("ab", 32)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("from the web")) }))
@@ -130,7 +129,7 @@ func TestDigestsOfResourcesAreCompared(t *testing.T) {
 func TestOtherHashesAreCompared(t *testing.T) {
 	reg := registry.Start(t, registry.Options{})
 	content := []byte("content")
-	blob := formats.NewContent("text/plain", content)
+	blob := component.NewContent("text/plain", content)
 	local := fmt.Sprintf("{type: localBlob, localReference: '%s', mediaType: text/plain}", blob.Digest)
 	right := digest.SHA512.FromBytes(content).Encoded()
 	with := func(value string) string {
@@ -153,8 +152,8 @@ func TestOtherHashesAreCompared(t *testing.T) {
 }
 
 // artifactSet is an archive of an OCI artifact in the form of an OCI layout, and the digest of its manifest.
-func artifactSet(t *testing.T, layers ...formats.Content) (formats.Content, digest.Digest) {
-	config := formats.NewContent(ocispec.MediaTypeImageConfig, []byte("{}"))
+func artifactSet(t *testing.T, layers ...component.Content) (component.Content, digest.Digest) {
+	config := component.NewContent(ocispec.MediaTypeImageConfig, []byte("{}"))
 	m := ocispec.Manifest{MediaType: ocispec.MediaTypeImageManifest, Config: ocispec.Descriptor{MediaType: config.MediaType, Digest: config.Digest, Size: config.Size}}
 	m.SchemaVersion = 2
 	files := map[string]string{"oci-layout": `{"imageLayoutVersion":"1.0.0"}`, "blobs/sha256/" + config.Digest.Encoded(): "{}"}
@@ -168,7 +167,7 @@ func artifactSet(t *testing.T, layers ...formats.Content) (formats.Content, dige
 	index, err := json.Marshal(ocispec.Index{MediaType: ocispec.MediaTypeImageIndex, Manifests: []ocispec.Descriptor{{MediaType: m.MediaType, Digest: digest.FromBytes(raw), Size: int64(len(raw))}}})
 	require.NoError(t, err)
 	files["index.json"] = string(index)
-	return formats.NewContent("application/vnd.oci.image.manifest.v1+tar+gzip", packed(t, true, files)), digest.FromBytes(raw)
+	return component.NewContent("application/vnd.oci.image.manifest.v1+tar+gzip", packed(t, true, files)), digest.FromBytes(raw)
 }
 
 func TestBlueprintForms(t *testing.T) {
@@ -176,21 +175,21 @@ func TestBlueprintForms(t *testing.T) {
 	zipped, plain := packed(t, true, blueprintFiles), packed(t, false, blueprintFiles)
 	ref, _ := reg.Push(t, "blueprints/shop", "1", registry.Layer{MediaType: blueprintLayer, Content: string(zipped)})
 	bare, _ := reg.Push(t, "blueprints/bare", "1", registry.Layer{MediaType: "application/gzip", Content: string(zipped)})
-	set, manifest := artifactSet(t, formats.NewContent("application/x-other", []byte("?")), formats.NewContent(blueprintLayer, zipped))
+	set, manifest := artifactSet(t, component.NewContent("application/x-other", []byte("?")), component.NewContent(blueprintLayer, zipped))
 	const kind = "landscaper.gardener.cloud/blueprint"
-	blobs := []formats.Content{set}
+	blobs := []component.Content{set}
 	resources := line("oci", kind, "{type: ociArtifact, imageReference: '"+ref+"'}", "") +
 		line("bare", "blueprint", "{type: ociArtifact, imageReference: '"+bare+"'}", "") +
 		line("set", kind, localBlob(set.MediaType, read(t, set)), digested("ociArtifactDigest/v1", manifest.Encoded())) +
 		line("setblob", kind, localBlob(set.MediaType, read(t, set)), digested("genericBlobDigest/v1", set.Digest.Encoded()))
-	for name, form := range map[string]formats.Content{
-		"v1tar":  formats.NewContent("application/vnd.gardener.landscaper.blueprint.v1+tar", plain),
-		"v1tgz":  formats.NewContent("application/vnd.gardener.landscaper.blueprint.v1+tar+gzip", zipped),
-		"layer":  formats.NewContent("application/vnd.gardener.landscaper.blueprint.layer.v1.tar", plain),
-		"tar":    formats.NewContent("application/x-tar", plain),
-		"gzip":   formats.NewContent("application/gzip", zipped),
-		"tgz":    formats.NewContent("application/x-tgz", zipped),
-		"untold": formats.NewContent("application/octet-stream", zipped),
+	for name, form := range map[string]component.Content{
+		"v1tar":  component.NewContent("application/vnd.gardener.landscaper.blueprint.v1+tar", plain),
+		"v1tgz":  component.NewContent("application/vnd.gardener.landscaper.blueprint.v1+tar+gzip", zipped),
+		"layer":  component.NewContent("application/vnd.gardener.landscaper.blueprint.layer.v1.tar", plain),
+		"tar":    component.NewContent("application/x-tar", plain),
+		"gzip":   component.NewContent("application/gzip", zipped),
+		"tgz":    component.NewContent("application/x-tgz", zipped),
+		"untold": component.NewContent("application/octet-stream", zipped),
 	} {
 		blobs = append(blobs, form)
 		resources += line(name, kind, localBlob(form.MediaType, read(t, form)), "")
@@ -213,9 +212,9 @@ func TestBlueprintForms(t *testing.T) {
 func TestBlueprintRefusals(t *testing.T) {
 	reg := registry.Start(t, registry.Options{})
 	const kind = "landscaper.gardener.cloud/blueprint"
-	good := formats.NewContent("application/gzip", packed(t, true, blueprintFiles))
-	out := formats.NewContent("application/x-tar", packed(t, false, map[string]string{"../out": "x"}))
-	bomb := formats.NewContent("application/gzip", packed(t, true, map[string]string{"zeros": string(bytes.Repeat([]byte{0}, 33<<20))}))
+	good := component.NewContent("application/gzip", packed(t, true, blueprintFiles))
+	out := component.NewContent("application/x-tar", packed(t, false, map[string]string{"../out": "x"}))
+	bomb := component.NewContent("application/gzip", packed(t, true, map[string]string{"zeros": string(bytes.Repeat([]byte{0}, 33<<20))}))
 	set, _ := artifactSet(t, good)
 	wrong := strings.Repeat("ab", 32)
 	s := arrange(t, reg, line("type", "plainText", localBlob(good.MediaType, read(t, good)), "")+
@@ -235,7 +234,7 @@ func TestBlueprintRefusals(t *testing.T) {
 
 func TestCharts(t *testing.T) {
 	reg := registry.Start(t, registry.Options{})
-	blob := formats.NewContent(oci.HelmChartLayer, []byte("tgz"))
+	blob := component.NewContent(oci.HelmChartLayer, []byte("tgz"))
 	at := strings.Repeat("ab", 32)
 	s := arrange(t, reg,
 		line("oci", "helmChart", "{type: ociArtifact, imageReference: 'example.com/web:1.0.0'}", "")+
@@ -271,7 +270,7 @@ func TestCharts(t *testing.T) {
 func TestDigestsForSignatures(t *testing.T) {
 	reg := registry.Start(t, registry.Options{})
 	ref, manifest := reg.Push(t, "charts/web", "1.0.0", registry.Layer{MediaType: oci.HelmChartLayer, Content: "chart"})
-	blob := formats.NewContent("text/plain", []byte("content"))
+	blob := component.NewContent("text/plain", []byte("content"))
 	s := arrange(t, reg, line("oci", "helmChart", "{type: ociArtifact, imageReference: '"+ref+"'}", "")+line("local", "plainText", localBlob("text/plain", []byte("content")), ""), nil, blob)
 	spec := func(of string, d digest.Digest) component.DigestSpec {
 		return component.DigestSpec{HashAlgorithm: component.HashSHA256, NormalisationAlgorithm: of, Value: d.Encoded()}

@@ -21,9 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
-	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
@@ -120,7 +118,7 @@ func TestL04ContentBesideTheBaseIsNotReadWithItsLogins(t *testing.T) {
 	reg.Push(t, "charts/web", "2.0.0", registry.Layer{MediaType: oci.HelmChartLayer, Content: "beside"})
 	from := pulling("oci://"+reg.Host+"/c/component-descriptors/"+shopName, "generic", "")
 	from.Spec.SecretRef = &fluxmeta.LocalObjectReference{Name: "right"}
-	v := formats.Version{Descriptor: describe(t, shopName, "1.0.0",
+	v := component.Version{Descriptor: describe(t, shopName, "1.0.0",
 		line("below", "helmChart", "{type: relativeOciReference, reference: 'charts/web:1.0.0'}", "")+
 			line("beside", "helmChart", "{type: relativeOciReference, reference: 'charts/web:2.0.0'}", ""), nil)}
 	publish(t, reg, component.OCIRegistry{BaseURL: reg.Host + "/c"}, v)
@@ -220,7 +218,7 @@ func TestIdentityOfASource(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			reg := registry.Start(t, registry.Options{})
-			identities, err := cloud.New(cloud.Options{Client: fake.NewClientBuilder().Build(), OwnIdentity: tc.own})
+			identities, err := oci.NewIdentities(oci.IdentityOptions{Client: fake.NewClientBuilder().Build(), OwnIdentity: tc.own})
 			require.NoError(t, err)
 			err = behindSource(t, reg, tc.from, func(o *Options) {
 				o.Identity = identities.Find
@@ -252,7 +250,7 @@ func TestArtifactsBelowTheRegistryOfASourceUseItsLogin(t *testing.T) {
 	reg := registry.Start(t, registry.Options{Users: []registry.User{{Name: "flux", Password: "hunter2"}}})
 	below, _ := reg.Push(t, "c/charts/web", "1.0.0", registry.Layer{MediaType: oci.HelmChartLayer, Content: "chart"})
 	beside, _ := reg.Push(t, "d/charts/web", "1.0.0", registry.Layer{MediaType: oci.HelmChartLayer, Content: "chart"})
-	v := formats.Version{Descriptor: describe(t, shopName, "1.0.0",
+	v := component.Version{Descriptor: describe(t, shopName, "1.0.0",
 		line("below", "helmChart", "{type: ociArtifact, imageReference: '"+below+"'}", "")+
 			line("beside", "helmChart", "{type: ociArtifact, imageReference: '"+beside+"'}", ""), nil)}
 	offered := artifacts{}

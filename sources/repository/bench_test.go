@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
 
@@ -63,11 +62,11 @@ func BenchmarkClosure300(b *testing.B) {
 	const versions = 300
 	references := map[string]string{}
 	for i := range versions - 1 {
-		v := formats.Version{Descriptor: describe(b, fmt.Sprintf("example.com/part-%d", i), "1.0.0", "", nil)}
+		v := component.Version{Descriptor: describe(b, fmt.Sprintf("example.com/part-%d", i), "1.0.0", "", nil)}
 		publish(b, reg, component.OCIRegistry{BaseURL: reg.Host + "/c"}, v)
 		references[fmt.Sprintf("part-%d", i)] = v.Descriptor.Name + "@1.0.0"
 	}
-	publish(b, reg, component.OCIRegistry{BaseURL: reg.Host + "/c"}, formats.Version{Descriptor: describe(b, "example.com/all", "1.0.0", "", references)})
+	publish(b, reg, component.OCIRegistry{BaseURL: reg.Host + "/c"}, component.Version{Descriptor: describe(b, "example.com/all", "1.0.0", "", references)})
 	slow := delayed(b, reg, 20*time.Millisecond)
 	reg.Forget()
 	for b.Loop() {

@@ -24,7 +24,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
@@ -92,35 +91,35 @@ func describe(t testing.TB, name, version, resources string, references map[stri
 const shopName = "example.com/shop"
 
 // shop is a component version with a blueprint and a text as local blobs and a reference.
-func shop(t testing.TB) formats.Version {
+func shop(t testing.TB) component.Version {
 	blueprint, text := packed(t, true, blueprintFiles), []byte("some text")
-	return formats.Version{
+	return component.Version{
 		Descriptor: describe(t, shopName, "1.0.0",
 			resource("blueprint", "landscaper.gardener.cloud/blueprint", localBlob(blueprintLayer, blueprint), blueprint)+
 				resource("text", "plainText", localBlob("text/plain", text), text),
 			map[string]string{"db": "example.com/db@2.0.0"}),
-		Blobs: []formats.Content{formats.NewContent(blueprintLayer, blueprint), formats.NewContent("text/plain", text)},
+		Blobs: []component.Content{component.NewContent(blueprintLayer, blueprint), component.NewContent("text/plain", text)},
 	}
 }
 
-func db(t testing.TB) formats.Version {
-	return formats.Version{Descriptor: describe(t, "example.com/db", "2.0.0", "", nil)}
+func db(t testing.TB) component.Version {
+	return component.Version{Descriptor: describe(t, "example.com/db", "2.0.0", "", nil)}
 }
 
-func read(t testing.TB, c formats.Content) []byte {
+func read(t testing.TB, c component.Content) []byte {
 	raw, err := io.ReadAll(c.Reader())
 	require.NoError(t, err)
 	return raw
 }
 
 // publish pushes component versions to the repository of a specification in a registry.
-func publish(t testing.TB, r *registry.Registry, spec component.OCIRegistry, versions ...formats.Version) {
+func publish(t testing.TB, r *registry.Registry, spec component.OCIRegistry, versions ...component.Version) {
 	for _, v := range versions {
 		image, err := v.Image(component.SchemaV2)
 		require.NoError(t, err)
 		manifest := withoutAbsent(t, read(t, image.Manifest))
 		path := strings.TrimPrefix(spec.Repository(v.Descriptor.Name), r.Host+"/")
-		for _, blob := range append([]formats.Content{image.Config}, image.Layers...) {
+		for _, blob := range append([]component.Content{image.Config}, image.Layers...) {
 			r.PushBlob(t, path, blob.MediaType, read(t, blob))
 		}
 		r.PushManifest(t, path, component.Tag(v.Descriptor.Version), image.Manifest.MediaType, manifest)

@@ -30,7 +30,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
@@ -72,7 +71,7 @@ func (a artifacts) offer(t testing.TB, name string, content []byte) {
 	a[name] = flux.Source{Kind: "Bucket", Namespace: "ns", Name: name, URL: listening.URL, Digest: digest.FromBytes(content).String(), Revision: "1"}
 }
 
-func tarOf(t testing.TB, write func(formats.Sink) error) []byte {
+func tarOf(t testing.TB, write func(component.Sink) error) []byte {
 	var out bytes.Buffer
 	archive := tar.NewWriter(&out)
 	require.NoError(t, write(tarSink{archive}))
@@ -91,7 +90,7 @@ func (s tarSink) Put(path string, size int64, content io.Reader) error {
 }
 
 // inlineFiles is the YAML file system of an archive, with blobs as text with the markers of binary content.
-func inlineSpec(t testing.TB, v formats.Version) map[string]any {
+func inlineSpec(t testing.TB, v component.Version) map[string]any {
 	document, err := v.Descriptor.Encode(component.SchemaV2)
 	require.NoError(t, err)
 	blobs := map[string]any{}
@@ -105,12 +104,12 @@ func inlineSpec(t testing.TB, v formats.Version) map[string]any {
 func TestEveryFormGivesTheSame(t *testing.T) {
 	v := shop(t)
 	root := t.TempDir()
-	require.NoError(t, formats.WriteCTF(folder(filepath.Join(root, "ctf")), []formats.Version{v, db(t)}, component.SchemaV2))
-	require.NoError(t, formats.WriteArchive(folder(filepath.Join(root, "archive")), v, component.SchemaV2))
+	require.NoError(t, component.WriteCTF(folder(filepath.Join(root, "ctf")), []component.Version{v, db(t)}, component.SchemaV2))
+	require.NoError(t, component.WriteArchive(folder(filepath.Join(root, "archive")), v, component.SchemaV2))
 	inGit := filepath.Join(t.TempDir(), "components")
-	require.NoError(t, formats.WriteCTF(folder(filepath.Join(inGit, "sub")), []formats.Version{v}, component.SchemaV2))
-	ctf := tarOf(t, func(s formats.Sink) error { return formats.WriteCTF(s, []formats.Version{v}, component.SchemaV2) })
-	archive := tarOf(t, func(s formats.Sink) error { return formats.WriteArchive(s, v, component.SchemaV3) })
+	require.NoError(t, component.WriteCTF(folder(filepath.Join(inGit, "sub")), []component.Version{v}, component.SchemaV2))
+	ctf := tarOf(t, func(s component.Sink) error { return component.WriteCTF(s, []component.Version{v}, component.SchemaV2) })
+	archive := tarOf(t, func(s component.Sink) error { return component.WriteArchive(s, v, component.SchemaV3) })
 	require.NoError(t, os.WriteFile(filepath.Join(root, "ctf.tar"), ctf, 0o644))
 	reg := registry.Start(t, registry.Options{})
 	publish(t, reg, component.OCIRegistry{BaseURL: reg.Host + "/components"}, v)
@@ -157,7 +156,7 @@ func TestEveryFormGivesTheSame(t *testing.T) {
 func TestDamagedFilesNeedAPerson(t *testing.T) {
 	v := shop(t)
 	files := map[string]string{}
-	require.NoError(t, formats.WriteCTF(collected(files), []formats.Version{v}, component.SchemaV2))
+	require.NoError(t, component.WriteCTF(collected(files), []component.Version{v}, component.SchemaV2))
 	for name, tc := range map[string]struct {
 		damage func(map[string]string)
 		says   string
@@ -210,7 +209,7 @@ func TestLocalFilesStayBelowTheirBlobs(t *testing.T) {
 		line("abs", "plainText", "{type: localFilesystemBlob, filename: '"+filepath.Join(root, "secret")+"'}", "")+
 		line("link", "plainText", "{type: localFilesystemBlob, filename: link}", ""), nil)
 	at := filepath.Join(root, "local", "archive")
-	require.NoError(t, formats.WriteArchive(folder(at), formats.Version{Descriptor: d}, component.SchemaV2))
+	require.NoError(t, component.WriteArchive(folder(at), component.Version{Descriptor: d}, component.SchemaV2))
 	require.NoError(t, os.MkdirAll(filepath.Join(at, "blobs"), 0o755))
 	require.NoError(t, os.Symlink(filepath.Join(root, "secret"), filepath.Join(at, "blobs", "link")))
 	s := session(t, repositories(t, func(o *Options) { o.LocalRoot = filepath.Join(root, "local") }), Scope{})

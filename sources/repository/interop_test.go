@@ -21,8 +21,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/signing"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/tests/interop"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
@@ -191,7 +189,7 @@ func TestSignaturesOfTheCLIInRegistries(t *testing.T) {
 	d := foundIn(t, s, interopShop, map[string]any{"type": "OCIRegistry", "baseUrl": "http://127.0.0.1:5077/cli"})
 	closed, err := s.Closure(t.Context(), d)
 	require.NoError(t, err)
-	_, err = signing.Verify(t.Context(), closed, "sig", signing.Keys{PublicKey: interop.Read(t, "keys/rsa.pub")}, s.Digest)
+	_, err = component.Verify(t.Context(), closed, "sig", component.Keys{PublicKey: interop.Read(t, "keys/rsa.pub")}, s.Digest)
 	assert.NoError(t, err)
 }
 
@@ -199,15 +197,15 @@ func TestSignaturesOfTheCLIInRegistries(t *testing.T) {
 func indexed(t *testing.T, reg *registry.Registry) map[string]any {
 	t.Helper()
 	_, image := reg.Push(t, "team/component-descriptors/example.com/c", "image", registry.Layer{MediaType: "text/plain", Content: "in the image"})
-	text := formats.NewContent("text/plain", []byte("beside"))
+	text := component.NewContent("text/plain", []byte("beside"))
 	d := describe(t, "example.com/c", "1.0.0", resource("text", "plainText", localBlob("text/plain", []byte("beside")), []byte("beside"))+
 		"  - {name: image, version: 1.0.0, type: ociImage, access: {type: localBlob, localReference: '"+image.String()+
 		"', mediaType: application/vnd.oci.image.manifest.v1+json}, digest: {"+digested(component.OCIArtifactDigest, image.Encoded())+"}}\n", nil)
 	// Version.Image refuses a reference to what is no layer, so it is written under another access first.
-	published := formats.Version{Descriptor: d, Blobs: []formats.Content{text, {MediaType: absent, Digest: image, Data: text.Data, Size: text.Size}}}
+	published := component.Version{Descriptor: d, Blobs: []component.Content{text, {MediaType: absent, Digest: image, Data: text.Data, Size: text.Size}}}
 	made, err := published.Image(component.SchemaV2)
 	require.NoError(t, err)
-	for _, blob := range append([]formats.Content{made.Config}, made.Layers[:2]...) {
+	for _, blob := range append([]component.Content{made.Config}, made.Layers[:2]...) {
 		reg.PushBlob(t, "team/component-descriptors/example.com/c", blob.MediaType, read(t, blob))
 	}
 	manifest := withoutAbsent(t, read(t, made.Manifest))
@@ -233,7 +231,7 @@ func TestS10ComponentVersionsInAnIndex(t *testing.T) {
 
 func TestS10LayoutsInLocalBlobs(t *testing.T) {
 	reg := registry.Start(t, registry.Options{})
-	set, manifest := artifactSet(t, formats.NewContent("text/plain", []byte("in a layout")))
+	set, manifest := artifactSet(t, component.NewContent("text/plain", []byte("in a layout")))
 	for _, mediaType := range []string{"application/vnd.ocm.software.oci.layout.v1+tar+gzip", "application/vnd.ocm.software.oci.layout.v1+tar"} {
 		set.MediaType = mediaType
 		s := arrange(t, reg, line("layout", "x", localBlob(mediaType, read(t, set)), digested(component.OCIArtifactDigest, manifest.Encoded())), nil, set)

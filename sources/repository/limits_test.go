@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
@@ -23,7 +23,7 @@ func TestContentThatIsTooLargeIsNotDownloaded(t *testing.T) {
 	reg := registry.Start(t, registry.Options{})
 	ref, _ := reg.Push(t, "charts/web", "1.0.0", registry.Layer{MediaType: oci.HelmChartLayer, Content: "0123456789"})
 	blob := reg.PushBlob(t, "blobs", "text/plain", []byte("012345678_"))
-	whole := formats.NewContent("text/plain", []byte("01234567_9"))
+	whole := component.NewContent("text/plain", []byte("01234567_9"))
 	store, err := fetch.New(fetch.Options{Dir: t.TempDir(), MaxDownload: 9})
 	require.NoError(t, err)
 	s := arrange(t, reg,

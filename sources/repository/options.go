@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
@@ -48,8 +47,8 @@ type Options struct {
 	Secret func(ctx context.Context, namespace, name string) (map[string][]byte, error)
 	// PullSecrets returns the names of the pull secrets of a ServiceAccount that an OCIRepository names; nil means that it has none.
 	PullSecrets func(ctx context.Context, namespace, name string) ([]string, error)
-	// Identity finds the identity with which an OCIRepository logs in at a cloud, as cloud.Identities.Find does; nil means that there are none.
-	Identity func(context.Context, cloud.Request) (*cloud.Identity, error)
+	// Identity finds the identity with which an OCIRepository logs in at a cloud, as oci.Identities.Find does; nil means that there are none.
+	Identity func(context.Context, oci.IdentityRequest) (*oci.CloudIdentity, error)
 	// LocalRoot is the directory below which repositories of types local, CommonTransportFormat and ComponentArchive lie;
 	// empty refuses these types, and no path leads out of it.
 	LocalRoot string

@@ -19,7 +19,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/git"
 )
@@ -34,7 +33,7 @@ func (s *Session) openRepository(ctx context.Context, t component.Typed) (origin
 	case component.OCIRegistry:
 		return &registryOrigin{place: s.registry(spec.Base()), typed: t, spec: spec}, nil
 	case component.Archive:
-		return s.local(ctx, t, spec.FilePath, formats.Open)
+		return s.local(ctx, t, spec.FilePath, component.Open)
 	case component.Local:
 		return s.local(ctx, t, spec.FilePath, openDirectory)
 	case component.Inline:
@@ -52,7 +51,7 @@ type files struct {
 	r          *Repositories
 	spec       component.Typed
 	name       string
-	repository formats.Collection
+	repository component.Collection
 	// scope identifies the file system with its content for ever; empty if nothing of it may be kept.
 	scope string
 }
@@ -117,11 +116,11 @@ func (b fileBlobs) blob(ctx context.Context, reference string) (*stream, error) 
 		return nil, inFiles(err)
 	}
 	_ = content.Close()
-	return &stream{scope: b.files.scope, id: b.of.Key().String() + " " + reference, mediaType: mediaType, digest: formats.DigestOf(reference), open: open}, nil
+	return &stream{scope: b.files.scope, id: b.of.Key().String() + " " + reference, mediaType: mediaType, digest: component.DigestOf(reference), open: open}, nil
 }
 
 // local opens a directory or tar below LocalRoot.
-func (s *Session) local(ctx context.Context, t component.Typed, written string, open func(fs.FS) (formats.Collection, error)) (origin, error) {
+func (s *Session) local(ctx context.Context, t component.Typed, written string, open func(fs.FS) (component.Collection, error)) (origin, error) {
 	name := fmt.Sprintf("repository %s %q", t.Type, written)
 	if s.r.options.LocalRoot == "" {
 		return nil, stalled(name, "repositories in files of the controller are not enabled", "publish the component to a registry, or use fluxSource; the operator may name a directory for them")
@@ -175,12 +174,12 @@ func copyOf(tree fs.FS, name string) func(context.Context, io.Writer) error {
 // blobsDirectory is where a repository of type local keeps its blobs.
 const blobsDirectory = "blobs"
 
-func openDirectory(files fs.FS) (formats.Collection, error) {
+func openDirectory(files fs.FS) (component.Collection, error) {
 	blobs, err := fs.Sub(files, blobsDirectory)
 	if err != nil {
 		return nil, err
 	}
-	return formats.OpenDirectory(files, blobs)
+	return component.OpenDirectory(files, blobs)
 }
 
 // openInline opens a repository that is written into a specification.
@@ -201,7 +200,7 @@ func (s *Session) openInline(ctx context.Context, t component.Typed, spec compon
 	if err != nil {
 		return nil, refusedIn(ctx, name+": blobFs", err)
 	}
-	repository, err := formats.OpenDirectory(descriptors, blobs)
+	repository, err := component.OpenDirectory(descriptors, blobs)
 	if err != nil {
 		return nil, refusedIn(ctx, name, err)
 	}
@@ -237,7 +236,7 @@ func (s *Session) git(ctx context.Context, t component.Typed, spec component.Git
 	if err != nil {
 		return nil, err
 	}
-	repository, err := formats.Open(tree.FS())
+	repository, err := component.Open(tree.FS())
 	if err != nil {
 		return nil, refusedIn(ctx, name, err)
 	}

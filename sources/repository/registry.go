@@ -15,11 +15,8 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
-	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 // place is one in a registry with the logins for it. The zero value is none.
@@ -27,7 +24,7 @@ type place struct {
 	r *Repositories
 	// base is host and path, with http:// for one without TLS.
 	base   string
-	logins keychain.Credentials
+	logins oci.Credentials
 	// fingerprint of the logins.
 	fingerprint [sha256.Size]byte
 }
@@ -61,7 +58,7 @@ func (v *version) below(at place) place {
 		return at
 	}
 	if base := strings.TrimSuffix(withoutScheme(v.registry.base), "/"); strings.HasPrefix(withoutScheme(at.base), base+"/") {
-		at.logins = keychain.Join(v.registry.logins, at.logins)
+		at.logins = oci.Join(v.registry.logins, at.logins)
 	}
 	return at
 }
@@ -100,7 +97,7 @@ func (o *registryOrigin) find(ctx context.Context, key component.Key) (*version,
 	done := o.r.flights.DoChan(fmt.Sprintf("%x %s", grant.fingerprint, grant.reference), func() (found any, err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.r.options.Timeout)
 		defer cancel()
-		err = rescue.Survived(ctx, func() error {
+		err = fault.Survived(ctx, func() error {
 			found, err = o.load(ctx, grant)
 			return err
 		})
@@ -176,7 +173,7 @@ func (o *registryOrigin) descriptor(ctx context.Context, b *manifestBlobs) (*com
 			return nil, err
 		}
 		defer func() { _ = content.Close() }()
-		d, err := formats.DecodeLayer(content)
+		d, err := component.DecodeLayer(content)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -205,7 +202,7 @@ func (r *Repositories) decode(key decodedKey, decode func() (*component.Descript
 // manifestBlobs are the layers of the manifest of a component version.
 type manifestBlobs struct {
 	manifest *oci.Manifest
-	layout   *formats.Manifest
+	layout   *component.Manifest
 	scope    string
 	// most is how many bytes one of them may have.
 	most int64
@@ -213,7 +210,7 @@ type manifestBlobs struct {
 
 // newManifestBlobs takes a manifest over. Its text, which can be a thousand times what is needed of it, goes.
 func newManifestBlobs(m *oci.Manifest, reference string, most int64) (*manifestBlobs, error) {
-	layout, err := formats.DecodeManifest(m.Raw)
+	layout, err := component.DecodeManifest(m.Raw)
 	if err != nil {
 		return nil, err
 	}
@@ -244,17 +241,17 @@ func (b *manifestBlobs) parts(reference string, layers []ocispec.Descriptor) (*s
 	}
 	return &stream{scope: b.scope, id: reference, mediaType: layers[0].MediaType, verified: true, size: size,
 		open: func(ctx context.Context) (io.ReadCloser, error) {
-			openers := make([]formats.Opener, len(layers))
+			openers := make([]component.Opener, len(layers))
 			for i, layer := range layers {
 				openers[i] = func() (io.ReadCloser, error) { return b.manifest.Open(ctx, layer.Digest, b.most) }
 			}
-			return formats.Concatenate(openers)
+			return component.Concatenate(openers)
 		}}, nil
 }
 
 // beside returns the reference of another manifest in the index that the component version is in; empty if there is no index.
 func (b *manifestBlobs) beside(reference string) string {
-	if d := formats.DigestOf(reference); d != "" && b.manifest.Own != b.manifest.Digest {
+	if d := component.DigestOf(reference); d != "" && b.manifest.Own != b.manifest.Digest {
 		return b.scope + "@" + d.String()
 	}
 	return ""

@@ -19,7 +19,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
@@ -78,7 +77,7 @@ func overwrite(name, version, toName, toVersion string, to *v1alpha1.AnyJSON) v1
 func TestOverwritesOfRootAndReferences(t *testing.T) {
 	reg := registry.Start(t, registry.Options{})
 	publish(t, reg, component.OCIRegistry{BaseURL: reg.Host + "/c"}, shop(t))
-	other := formats.Version{Descriptor: describe(t, "example.com/db", "2.1.0", "", nil)}
+	other := component.Version{Descriptor: describe(t, "example.com/db", "2.1.0", "", nil)}
 	publish(t, reg, component.OCIRegistry{BaseURL: reg.Host + "/patched"}, other)
 	s := session(t, repositories(t, nil), Scope{
 		Repository: raw(t, ociSpec(reg.Host+"/c")),
@@ -164,7 +163,7 @@ func TestInlineDescriptorWithEmbeddedReference(t *testing.T) {
 	root.References[0].Labels = []component.Label{{Name: component.LabelEmbedded, Value: describe(t, "example.com/db", "2.0.0", "", map[string]string{"x": "example.com/x@1.0.0"}).View(component.SchemaV2)}}
 	nested := describe(t, "example.com/x", "1.0.0", "", nil)
 	reg := registry.Start(t, registry.Options{})
-	publish(t, reg, component.OCIRegistry{BaseURL: reg.Host + "/c"}, formats.Version{Descriptor: nested})
+	publish(t, reg, component.OCIRegistry{BaseURL: reg.Host + "/c"}, component.Version{Descriptor: nested})
 	root.RepositoryContexts = nil
 	s := session(t, repositories(t, nil), Scope{Repository: raw(t, ociSpec(reg.Host+"/c"))})
 	found, err := s.Root(t.Context(), inlineDefinition(t, root))
@@ -326,7 +325,7 @@ func TestADescriptorMustBeThatOfItsPlace(t *testing.T) {
 	image, err := shop(t).Image(component.SchemaV2)
 	require.NoError(t, err)
 	const wrong = "c/component-descriptors/example.com/other"
-	for _, blob := range append([]formats.Content{image.Config}, image.Layers...) {
+	for _, blob := range append([]component.Content{image.Config}, image.Layers...) {
 		reg.PushBlob(t, wrong, blob.MediaType, read(t, blob))
 	}
 	reg.PushManifest(t, wrong, "1.0.0", image.Manifest.MediaType, read(t, image.Manifest))
@@ -337,9 +336,9 @@ func TestADescriptorMustBeThatOfItsPlace(t *testing.T) {
 
 func TestLocalRepositories(t *testing.T) {
 	outside := t.TempDir()
-	require.NoError(t, formats.WriteArchive(folder(filepath.Join(outside, "archive")), shop(t), component.SchemaV2))
+	require.NoError(t, component.WriteArchive(folder(filepath.Join(outside, "archive")), shop(t), component.SchemaV2))
 	root := filepath.Join(outside, "root")
-	require.NoError(t, formats.WriteArchive(folder(filepath.Join(root, "archive")), shop(t), component.SchemaV2))
+	require.NoError(t, component.WriteArchive(folder(filepath.Join(root, "archive")), shop(t), component.SchemaV2))
 	document, err := db(t).Descriptor.Encode(component.SchemaV2)
 	require.NoError(t, err)
 	require.NoError(t, folder(filepath.Join(root, "descriptors")).Put("db.yaml", 0, bytesOf(document)))

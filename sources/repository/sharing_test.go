@@ -21,7 +21,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
@@ -35,8 +34,8 @@ func bucket(t testing.TB, name string) component.Typed {
 
 func TestARepositoryThatFailedToOpenIsOpenedAgain(t *testing.T) {
 	offered := artifacts{}
-	offered.offer(t, "shop", tarOf(t, func(s formats.Sink) error {
-		return formats.WriteCTF(s, []formats.Version{shop(t)}, component.SchemaV2)
+	offered.offer(t, "shop", tarOf(t, func(s component.Sink) error {
+		return component.WriteCTF(s, []component.Version{shop(t)}, component.SchemaV2)
 	}))
 	down := true
 	r := repositories(t, func(o *Options) {
@@ -60,8 +59,8 @@ func TestARepositoryThatFailedToOpenIsOpenedAgain(t *testing.T) {
 
 func TestACallerWhoLeavesDoesNotFailAnotherWhoWaitsForTheSameRepository(t *testing.T) {
 	offered := artifacts{}
-	offered.offer(t, "shop", tarOf(t, func(s formats.Sink) error {
-		return formats.WriteCTF(s, []formats.Version{shop(t)}, component.SchemaV2)
+	offered.offer(t, "shop", tarOf(t, func(s component.Sink) error {
+		return component.WriteCTF(s, []component.Version{shop(t)}, component.SchemaV2)
 	}))
 	var asked atomic.Int32
 	r := repositories(t, func(o *Options) {
@@ -137,7 +136,7 @@ func TestACallerWhoLeavesDoesNotFailAnotherWhoWaitsForTheSameContent(t *testing.
 }
 
 func TestContentOfAnArtifactSetMayBeReadAnyNumberOfTimes(t *testing.T) {
-	set, _ := artifactSet(t, formats.NewContent("text/plain", []byte("text")))
+	set, _ := artifactSet(t, component.NewContent("text/plain", []byte("text")))
 	s := arrange(t, registry.Start(t, registry.Options{}), resource("set", "plainText", localBlob(set.MediaType, read(t, set)), nil), nil, set)
 	for range 20 {
 		got, err := s.content(t, "set")
@@ -149,7 +148,7 @@ func TestContentOfAnArtifactSetMayBeReadAnyNumberOfTimes(t *testing.T) {
 
 func TestARepositoryThatFailsToOpenHoldsNothing(t *testing.T) {
 	offered := artifacts{}
-	offered.offer(t, "empty", tarOf(t, func(formats.Sink) error { return nil }))
+	offered.offer(t, "empty", tarOf(t, func(component.Sink) error { return nil }))
 	s := session(t, repositories(t, func(o *Options) { o.Source = offered.source }), Scope{Namespace: "ns"})
 	for range 3 {
 		_, err := s.origin(t.Context(), bucket(t, "empty"))
@@ -160,8 +159,8 @@ func TestARepositoryThatFailsToOpenHoldsNothing(t *testing.T) {
 
 func TestContentOfASessionThatHasEndedIsNotAtFault(t *testing.T) {
 	offered := artifacts{}
-	offered.offer(t, "shop", tarOf(t, func(s formats.Sink) error {
-		return formats.WriteCTF(s, []formats.Version{shop(t)}, component.SchemaV2)
+	offered.offer(t, "shop", tarOf(t, func(s component.Sink) error {
+		return component.WriteCTF(s, []component.Version{shop(t)}, component.SchemaV2)
 	}))
 	s := session(t, repositories(t, func(o *Options) { o.Source = offered.source }), Scope{Namespace: "ns"})
 	found, err := s.Root(t.Context(), fromSource("shop", ""))

@@ -17,7 +17,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
@@ -28,10 +27,10 @@ func fromSource(name, path string) v1alpha1.ComponentDescriptorDefinition {
 }
 
 // layer is the descriptor layer of a component version, which is what Flux stores of it.
-func layer(t testing.TB, v formats.Version) []byte {
+func layer(t testing.TB, v component.Version) []byte {
 	document, err := v.Descriptor.Encode(component.SchemaV2)
 	require.NoError(t, err)
-	return packed(t, false, map[string]string{formats.DescriptorFile: string(document)})
+	return packed(t, false, map[string]string{component.DescriptorFile: string(document)})
 }
 
 // pulled makes a source one that pulls from a registry, with a pull secret.
@@ -116,8 +115,8 @@ func TestSourceRefusals(t *testing.T) {
 	offered := artifacts{}
 	offered.offer(t, "empty", packed(t, true, map[string]string{"README": "x"}))
 	offered.offer(t, "noise", []byte("neither tar nor descriptor"))
-	offered.offer(t, "two", tarOf(t, func(s formats.Sink) error {
-		return formats.WriteCTF(s, []formats.Version{shop(t), db(t)}, component.SchemaV2)
+	offered.offer(t, "two", tarOf(t, func(s component.Sink) error {
+		return component.WriteCTF(s, []component.Version{shop(t), db(t)}, component.SchemaV2)
 	}))
 	offered.offer(t, "unsafe", packed(t, true, map[string]string{"../x": "x"}))
 	r := repositories(t, func(o *Options) { o.Source = offered.source })
@@ -126,7 +125,7 @@ func TestSourceRefusals(t *testing.T) {
 		kind       fault.Kind
 		says       string
 	}{
-		"no descriptor":     {fromSource("empty", ""), fault.Stalled, formats.DescriptorFile},
+		"no descriptor":     {fromSource("empty", ""), fault.Stalled, component.DescriptorFile},
 		"no such path":      {fromSource("empty", "nope"), fault.Stalled, `path "nope"`},
 		"noise":             {fromSource("noise", ""), fault.Stalled, "Bucket ns/noise"},
 		"several":           {fromSource("two", ""), fault.Stalled, "example.com/db:2.0.0, example.com/shop:1.0.0"},
@@ -150,8 +149,8 @@ func TestFluxSourcesCanBeSwitchedOff(t *testing.T) {
 
 func TestReferencesIntoACTFOfFlux(t *testing.T) {
 	offered := artifacts{}
-	offered.offer(t, "two", tarOf(t, func(s formats.Sink) error {
-		return formats.WriteCTF(s, []formats.Version{shop(t), db(t)}, component.SchemaV2)
+	offered.offer(t, "two", tarOf(t, func(s component.Sink) error {
+		return component.WriteCTF(s, []component.Version{shop(t), db(t)}, component.SchemaV2)
 	}))
 	r := repositories(t, func(o *Options) { o.Source = offered.source })
 	s := session(t, r, Scope{Namespace: "ns", Repository: raw(t, map[string]any{"type": "fluxSource", "sourceRef": map[string]any{"kind": "Bucket", "name": "two"}})})
@@ -164,8 +163,8 @@ func TestReferencesIntoACTFOfFlux(t *testing.T) {
 
 func TestAScopeCanRequireVerifiedSources(t *testing.T) {
 	offered := artifacts{}
-	offered.offer(t, "two", tarOf(t, func(s formats.Sink) error {
-		return formats.WriteCTF(s, []formats.Version{shop(t), db(t)}, component.SchemaV2)
+	offered.offer(t, "two", tarOf(t, func(s component.Sink) error {
+		return component.WriteCTF(s, []component.Version{shop(t), db(t)}, component.SchemaV2)
 	}))
 	r := repositories(t, func(o *Options) { o.Source = offered.source })
 	fromBucket := raw(t, map[string]any{"type": "fluxSource", "sourceRef": map[string]any{"kind": "Bucket", "name": "two"}})

@@ -15,9 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 )
 
 // Types of resources and their blobs.
@@ -31,7 +29,7 @@ const (
 // built is a component version in the making.
 type built struct {
 	descriptor object
-	blobs      []formats.Content
+	blobs      []component.Content
 }
 
 // build begins a component version.
@@ -62,7 +60,7 @@ func (b *built) image(name, reference string, labels ...object) *built {
 
 // local adds a resource that lies beside the descriptor.
 func (b *built) local(name, kind, mediaType string, content []byte) *built {
-	blob := formats.NewContent(mediaType, content)
+	blob := component.NewContent(mediaType, content)
 	b.blobs = append(b.blobs, blob)
 	access := object{"type": "localBlob", "localReference": blob.Digest.String(), "mediaType": mediaType}
 	digest := object{"hashAlgorithm": "SHA-256", "normalisationAlgorithm": "genericBlobDigest/v1", "value": blob.Digest.Encoded()}
@@ -90,13 +88,13 @@ func (b *built) document() object {
 }
 
 // version decodes what was built.
-func (s *scene) version(b *built) formats.Version {
+func (s *scene) version(b *built) component.Version {
 	s.T.Helper()
 	raw, err := json.Marshal(b.document())
 	require.NoError(s.T, err)
 	descriptor, err := component.Decode(raw)
 	require.NoError(s.T, err)
-	return formats.Version{Descriptor: descriptor, Blobs: b.blobs}
+	return component.Version{Descriptor: descriptor, Blobs: b.blobs}
 }
 
 // publish pushes component versions into the repository of the scene, with descriptors in schema v2.
@@ -108,7 +106,7 @@ func (s *scene) publish(versions ...*built) {
 }
 
 // push pushes a component version into a repository, with the descriptor in a schema.
-func (s *scene) push(base string, version formats.Version, schema string) {
+func (s *scene) push(base string, version component.Version, schema string) {
 	s.T.Helper()
 	client, err := oci.New(oci.Options{})
 	require.NoError(s.T, err)
@@ -117,14 +115,14 @@ func (s *scene) push(base string, version formats.Version, schema string) {
 	require.NoError(s.T, err)
 	ref := component.OCIRegistry{BaseURL: s.Registry.Host, SubPath: base}.Reference(version.Descriptor.Name, version.Descriptor.Version)
 	for _, content := range append(image.Layers, image.Config) {
-		_, err := client.PushBlob(s.Ctx, ref, oci.BytesSource(content.MediaType, s.bytes(content)), keychain.Credentials{})
+		_, err := client.PushBlob(s.Ctx, ref, oci.BytesSource(content.MediaType, s.bytes(content)), oci.Credentials{})
 		require.NoError(s.T, err)
 	}
-	_, err = client.PushManifest(s.Ctx, ref, image.Manifest.MediaType, s.bytes(image.Manifest), keychain.Credentials{})
+	_, err = client.PushManifest(s.Ctx, ref, image.Manifest.MediaType, s.bytes(image.Manifest), oci.Credentials{})
 	require.NoError(s.T, err)
 }
 
-func (s *scene) bytes(content formats.Content) []byte {
+func (s *scene) bytes(content component.Content) []byte {
 	s.T.Helper()
 	raw, err := io.ReadAll(content.Reader())
 	require.NoError(s.T, err)

@@ -21,7 +21,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 )
@@ -86,9 +85,9 @@ func manifestSize(t testing.TB, at *registry.Registry, path string) int64 {
 	return top.Size
 }
 
-func logins(t testing.TB, config string) keychain.Credentials {
+func logins(t testing.TB, config string) oci.Credentials {
 	t.Helper()
-	out, err := keychain.ParseDockerConfig([]byte(config))
+	out, err := oci.ParseDockerConfig([]byte(config))
 	require.NoError(t, err)
 	return out
 }
@@ -163,7 +162,7 @@ func TestWhatADirectoryCarriesOutlivesItsOrigin(t *testing.T) {
 }
 
 // complete reads everything that an image consists of and counts it; the image has to be the one that was shipped.
-func (s *shipment) complete(ref string, logins keychain.Credentials) int {
+func (s *shipment) complete(ref string, logins oci.Credentials) int {
 	s.T.Helper()
 	client, err := oci.New(oci.Options{Dir: s.T.TempDir()})
 	require.NoError(s.T, err)

@@ -19,7 +19,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
@@ -41,7 +40,7 @@ func TestArtifactsThatAreGoneAreWaitedFor(t *testing.T) {
 	written := fileSink{}
 	blueprint := map[string]string{"blueprint.yaml": exporting("here")}
 	version := s.version(build("example.com/root", "1.0.0").local("blueprint", blueprintType, blueprintMediaType, archive(blueprint)))
-	require.NoError(t, formats.WriteCTF(written, []formats.Version{version}, component.SchemaV2))
+	require.NoError(t, component.WriteCTF(written, []component.Version{version}, component.SchemaV2))
 	gone := &atomic.Bool{}
 	gone.Store(true)
 	s.offer("component", archive(written), gone)

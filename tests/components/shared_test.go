@@ -16,7 +16,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
@@ -67,19 +66,19 @@ func (m *monorepo) replace(folder string, files map[string]string) {
 }
 
 // files are a component version in an archive or CTF.
-func (m *monorepo) files(mark string, write func(formats.Sink, formats.Version) error) map[string]string {
+func (m *monorepo) files(mark string, write func(component.Sink, component.Version) error) map[string]string {
 	m.T.Helper()
 	written := fileSink{}
 	require.NoError(m.T, write(written, m.version(marked("example.com/root", "1.0.0", mark, "", ""))))
 	return written
 }
 
-func asArchiveFiles(sink formats.Sink, v formats.Version) error {
-	return formats.WriteArchive(sink, v, component.SchemaV2)
+func asArchiveFiles(sink component.Sink, v component.Version) error {
+	return component.WriteArchive(sink, v, component.SchemaV2)
 }
 
-func asCTFFiles(sink formats.Sink, v formats.Version) error {
-	return formats.WriteCTF(sink, []formats.Version{v}, component.SchemaV2)
+func asCTFFiles(sink component.Sink, v component.Version) error {
+	return component.WriteCTF(sink, []component.Version{v}, component.SchemaV2)
 }
 
 func TestRevisionsWithoutChangesOfTheComponentStartNoJob(t *testing.T) {

@@ -17,7 +17,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/signing"
 )
 
 // newKey returns a key and its public half in PEM.
@@ -45,7 +44,7 @@ func (s *scene) publishSigned(key *rsa.PrivateKey, root *built, others ...*built
 	})
 	closed, err := component.Closure(s.Ctx, version.Descriptor, resolver, component.Limits{})
 	require.NoError(s.T, err)
-	version.Descriptor, err = signing.Sign(closed, signing.SignOptions{Name: "release", Key: key})
+	version.Descriptor, err = component.Sign(closed, component.SignOptions{Name: "release", Key: key})
 	require.NoError(s.T, err)
 	s.push(s.base(), version, component.SchemaV2)
 }

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
@@ -30,7 +30,7 @@ func (s *scene) follow(name, of, versions string) *sourcev1.OCIRepository {
 			URL: s.Registry.URL(s.base() + "/component-descriptors/" + of), Insecure: true, Interval: metav1.Duration{Duration: time.Hour},
 			Reference: &sourcev1.OCIRepositoryRef{SemVer: versions},
 			// The descriptor is the layer of this type, and no gzipped tar as Flux would expect.
-			LayerSelector: &sourcev1.OCILayerSelector{MediaType: formats.MediaTypeDescriptorTar, Operation: sourcev1.OCILayerCopy},
+			LayerSelector: &sourcev1.OCILayerSelector{MediaType: component.MediaTypeDescriptorTar, Operation: sourcev1.OCILayerCopy},
 		},
 	}
 	require.NoError(s.T, s.Client().Create(s.Ctx, source))

@@ -21,7 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
@@ -202,7 +202,7 @@ func (s *scene) requireDownloads(repository string, versions ...string) {
 		require.Len(s.T, layers, 3, "descriptor, blueprint and note")
 		for _, layer := range layers {
 			want := 1
-			if layer.MediaType == formats.MediaTypeDescriptorTar {
+			if layer.MediaType == component.MediaTypeDescriptorTar {
 				want = 2
 			}
 			assert.Equal(s.T, want, downloads[layer.Digest.String()], "downloads of %s of version %s", layer.MediaType, version)

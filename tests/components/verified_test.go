@@ -27,7 +27,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 )
 
@@ -38,7 +37,7 @@ func (s *scene) signLikeCosign(name, version string) string {
 	require.NoError(s.T, err)
 	defer func() { _ = client.Close() }()
 	ref := component.OCIRegistry{BaseURL: s.Registry.Host, SubPath: s.base()}.Reference(name, version)
-	signed, err := client.Resolve(s.Ctx, ref, keychain.Credentials{})
+	signed, err := client.Resolve(s.Ctx, ref, oci.Credentials{})
 	require.NoError(s.T, err)
 	payload, err := json.Marshal(object{"critical": object{
 		"identity": object{"docker-reference": ""}, "image": object{"docker-manifest-digest": signed.Digest.String()}, "type": "cosign container image signature",
@@ -52,7 +51,7 @@ func (s *scene) signLikeCosign(name, version string) string {
 
 	at := ref[:strings.LastIndex(ref, ":")] + ":" + strings.Replace(signed.Digest.String(), ":", "-", 1) + ".sig"
 	push := func(mediaType, content string) ocispec.Descriptor {
-		pushed, err := client.PushBlob(s.Ctx, at, oci.BytesSource(mediaType, []byte(content)), keychain.Credentials{})
+		pushed, err := client.PushBlob(s.Ctx, at, oci.BytesSource(mediaType, []byte(content)), oci.Credentials{})
 		require.NoError(s.T, err)
 		return pushed
 	}
@@ -64,7 +63,7 @@ func (s *scene) signLikeCosign(name, version string) string {
 	manifest.Layers[0].Annotations = map[string]string{"dev.cosignproject.cosign/signature": base64.StdEncoding.EncodeToString(signature)}
 	raw, err := json.Marshal(manifest)
 	require.NoError(s.T, err)
-	_, err = client.PushManifest(s.Ctx, at, ocispec.MediaTypeImageManifest, raw, keychain.Credentials{})
+	_, err = client.PushManifest(s.Ctx, at, ocispec.MediaTypeImageManifest, raw, oci.Credentials{})
 	require.NoError(s.T, err)
 	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
 	require.NoError(s.T, err)

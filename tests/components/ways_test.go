@@ -21,7 +21,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
@@ -138,7 +137,7 @@ func asComponent(s *scene, files map[string]string) object {
 func asCTF(s *scene, files map[string]string) object {
 	written := fileSink{}
 	version := s.version(build("example.com/landscape", "1.0.0").local("blueprint", blueprintType, blueprintMediaType, archive(files)))
-	require.NoError(s.T, formats.WriteCTF(written, []formats.Version{version}, component.SchemaV3))
+	require.NoError(s.T, component.WriteCTF(written, []component.Version{version}, component.SchemaV3))
 	s.commit("components", below("ctf", written))
 	return object{
 		"componentDescriptor": object{"sourceRef": object{"kind": "GitRepository", "name": "components"}, "path": "ctf"},
@@ -161,7 +160,7 @@ func inBucket(s *scene, files map[string]string) object {
 // fileSink collects the files of an archive.
 type fileSink map[string]string
 
-// Put implements formats.Sink.
+// Put implements component.Sink.
 func (f fileSink) Put(name string, _ int64, content io.Reader) error {
 	raw, err := io.ReadAll(content)
 	f[name] = string(raw)

@@ -25,16 +25,16 @@ var decoders = map[string][]string{
 
 // excusedDecoders are files and folders that may read YAML by themselves, with the reason.
 var excusedDecoders = map[string]string{
-	"api/foreign":                       "it is the package that the others use",
-	"tests":                             "it reads what the tests write",
-	"publishing/lint":                   "it looks for lines and keys in texts that were read within limits",
-	"publishing/constructor/parse.go":   "it reads the constructor one document at a time, after foreign.Afford",
-	"cmd/flux-landscaper":               "it reads the arguments of the person who runs it",
-	"cmd/landscaper/contexts.go":        "it reads a flag, which the operator sets",
-	"cmd/landscaper/deployer.go":        "it reads a flag, which the operator sets",
-	"blueprints/model/load.go":          "it looks for lines in a text that was read within limits, and follows no alias",
-	"blueprints/templating/spiff.go":    "the Spiff library reads its templates itself, after checkSpiff",
-	"sources/oci/keychain/ocmconfig.go": "it looks for aliases, to refuse them, in at most 256 KiB",
+	"api/foreign":                    "it is the package that the others use",
+	"tests":                          "it reads what the tests write",
+	"publishing/lint":                "it looks for lines and keys in texts that were read within limits",
+	"publishing/ocm/parse.go":        "it reads the constructor one document at a time, after foreign.Afford",
+	"cmd/flux-landscaper":            "it reads the arguments of the person who runs it",
+	"cmd/landscaper/contexts.go":     "it reads a flag, which the operator sets",
+	"cmd/landscaper/deployer.go":     "it reads a flag, which the operator sets",
+	"blueprints/model/load.go":       "it looks for lines in a text that was read within limits, and follows no alias",
+	"blueprints/templating/spiff.go": "the Spiff library reads its templates itself, after checkSpiff",
+	"sources/oci/ocmconfig.go":       "it looks for aliases, to refuse them, in at most 256 KiB",
 }
 
 // mayDecode reports whether the file, or a folder around it, is excused.

@@ -23,7 +23,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
-	"github.com/flux-landscaper/flux-landscaper/sources/view"
+	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
 // Blueprint is a blueprint with its files, or the problem that it has. It is read-only and shared between jobs.
@@ -166,11 +166,11 @@ func (c *blueprintCache) artifact(namespace string, key blueprintKey, open func(
 }
 
 // showComponent adds the component, if there is one, to what templates and schemas see.
-func showComponent(env *render.Environment, found *Component) (*view.View, error) {
+func showComponent(env *render.Environment, found *Component) (*repository.View, error) {
 	if found == nil {
 		return nil, nil
 	}
-	shown, err := view.Show(env, view.Component{
+	shown, err := repository.Show(env, repository.Component{
 		Root: found.root, Closed: found.closed, Session: found.session, Standard: found.standard, Pinned: found.verified != "",
 	})
 	if err != nil {
@@ -199,7 +199,7 @@ func viewFailure(ctx context.Context, operation string, err, problem error) erro
 }
 
 // RenderingFailed is viewFailure for what templates saw, which is nil without component.
-func RenderingFailed(ctx context.Context, shown *view.View, operation string, err error) error {
+func RenderingFailed(ctx context.Context, shown *repository.View, operation string, err error) error {
 	return viewFailure(ctx, operation, err, shown.Problem())
 }
 
@@ -228,7 +228,7 @@ func (r *Reader) Rendering() *rendering.Renderer {
 }
 
 // Environment is what the templates of an Installation see, and what they see of its component.
-func Environment(inst *v1alpha1.Installation, in *Inputs, clusters *Issuer) (*render.Environment, *view.View, error) {
+func Environment(inst *v1alpha1.Installation, in *Inputs, clusters *Issuer) (*render.Environment, *repository.View, error) {
 	definition, err := relations.JSONLike(inst.Spec.Blueprint)
 	if err != nil {
 		return nil, nil, fmt.Errorf("spec.blueprint: %w", err)

@@ -14,8 +14,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
-	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
 
 // accessReasons are the ways in which a job fails that another content of the Context, or of what it names, may end.
@@ -53,7 +53,7 @@ func (r *Reader) accessChanged(ctx context.Context, inst *v1alpha1.Installation)
 	secrets, err := r.access(ctx, c)
 	var identity *fault.Error
 	switch {
-	case errors.Is(err, cloud.ErrIdentity) && errors.As(err, &identity):
+	case errors.Is(err, oci.ErrIdentity) && errors.As(err, &identity):
 		return !strings.Contains(inst.Status.LastError.Message, identity.Error()), nil
 	case err != nil:
 		return false, transientOnly(err)

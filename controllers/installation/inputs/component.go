@@ -20,7 +20,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
-	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
@@ -144,7 +143,7 @@ func (r *Reader) componentFailure(in *Reading, err error) error {
 	var missing incomplete
 	var source *flux.Error
 	switch {
-	case errors.Is(err, cloud.ErrIdentity):
+	case errors.Is(err, oci.ErrIdentity):
 		return in.identityFailure(err)
 	case errors.As(err, &failure), protocol.IsTransient(err) && !errors.As(err, new(*fault.Error)):
 		return err
@@ -182,7 +181,7 @@ func (in *Reading) identityFailure(err error) error {
 // repositoryReason says in one word what failed.
 func repositoryReason(err error) (string, []v1alpha1.ErrorCode) {
 	switch {
-	case errors.Is(err, oci.ErrUnauthorized), errors.Is(err, cloud.ErrIdentity):
+	case errors.Is(err, oci.ErrUnauthorized), errors.Is(err, oci.ErrIdentity):
 		return reasonUnauthorized, []v1alpha1.ErrorCode{v1alpha1.ErrorUnauthorized}
 	case errors.Is(err, repository.ErrRepositoryMissing):
 		return "RepositoryContextMissing", []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}

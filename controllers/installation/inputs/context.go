@@ -22,8 +22,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
-	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/signing"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/pullsecrets"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
@@ -179,7 +179,7 @@ type access struct {
 	// config is the OCM configuration; it may be empty.
 	config []byte
 	// identity is nil when the Context asks for none.
-	identity *cloud.Identity
+	identity *oci.CloudIdentity
 }
 
 // rights are what the Context and its Secrets give.
@@ -220,12 +220,12 @@ func (r *Reader) pullSecrets(ctx context.Context, c *usedContext, found map[stri
 }
 
 // registryIdentity is the identity of the Context at its cloud; nil if it asks for none.
-func (r *Reader) registryIdentity(ctx context.Context, c *usedContext) (*cloud.Identity, error) {
+func (r *Reader) registryIdentity(ctx context.Context, c *usedContext) (*oci.CloudIdentity, error) {
 	asked := c.Object.RegistryIdentity
 	if asked == nil || r.Identity == nil {
 		return nil, nil
 	}
-	return r.Identity(ctx, cloud.Request{
+	return r.Identity(ctx, oci.IdentityRequest{
 		Field: c.Field("registryIdentity"), Provider: asked.Provider, Namespace: c.Object.Namespace, ServiceAccount: asked.ServiceAccountName,
 	})
 }
@@ -321,7 +321,7 @@ func (c *usedContext) requiresVerified() bool {
 }
 
 // signatureKeys reads the keys of a signature live from the Secrets that the Context names.
-func (r *Reader) signatureKeys(ctx context.Context, c *usedContext, name string) (*signing.Keys, error) {
+func (r *Reader) signatureKeys(ctx context.Context, c *usedContext, name string) (*component.Keys, error) {
 	signature, ok := c.Object.VerificationSignatures[name]
 	if !ok {
 		return nil, protocol.Stall(jobs.VerifyOperation, jobs.ReasonUnverified,
@@ -339,7 +339,7 @@ func (r *Reader) signatureKeys(ctx context.Context, c *usedContext, name string)
 		return nil, protocol.Stall(jobs.VerifyOperation, jobs.ReasonUnverified,
 			"%s: verificationSignatures[%s] names neither a public key nor CA certificates; add one of them", c, name)
 	}
-	return &signing.Keys{PublicKey: public, Certificates: authorities}, nil
+	return &component.Keys{PublicKey: public, Certificates: authorities}, nil
 }
 
 // signatureKey reads one key; nil where there is no reference.

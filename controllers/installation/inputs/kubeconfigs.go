@@ -27,7 +27,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
-	"github.com/flux-landscaper/flux-landscaper/sources/address"
+	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
@@ -219,7 +219,7 @@ func (i *Issuer) post(ctx context.Context, cluster *target.Cluster, path []strin
 		if code < http.StatusInternalServerError && code != http.StatusTooManyRequests {
 			return err
 		}
-	case target.IsUnusable(err) && !address.IsOfName(err):
+	case target.IsUnusable(err) && !egress.IsOfName(err):
 		return fmt.Errorf("the cluster cannot be used: %w", err)
 	default:
 		err = fmt.Errorf("the cluster does not answer: %w", err)

@@ -22,13 +22,12 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
-	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/sources/pullsecrets"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
-	"github.com/flux-landscaper/flux-landscaper/sources/view"
 )
 
 // Reader reads the inputs of jobs, and keeps in memory what it has read.
@@ -44,7 +43,7 @@ type Reader struct {
 	// Repositories finds components and the content of their resources.
 	Repositories *repository.Repositories
 	// Identity finds the identity with which a Context logs in at a cloud; nil means that there are none.
-	Identity func(context.Context, cloud.Request) (*cloud.Identity, error)
+	Identity func(context.Context, oci.IdentityRequest) (*oci.CloudIdentity, error)
 	// SignaturePolicy says which components need a verified signature.
 	SignaturePolicy SignaturePolicy
 	// Clusters opens the Targets that templates pass to functions for kubeconfigs; nil makes these functions fail.
@@ -105,7 +104,7 @@ type Reading struct {
 	// Values are those of the imports of the blueprint, env is what its templates see, shown what they see of the component.
 	Values *render.Values
 	Env    *render.Environment
-	Shown  *view.View
+	Shown  *repository.View
 }
 
 // Read reads what the job of an Installation, which has run for a time, works with, and computes the values of its imports. Nothing in the cluster changes. What

@@ -18,7 +18,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
+	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
@@ -184,7 +184,7 @@ func sharedKind(kind string) bool { return kind == "GitRepository" || kind == "B
 // usedPart returns the part of an artifact that a path stands for: with a descriptor in a component archive, its blobs are used too.
 func usedPart(files fs.FS, at string) string {
 	dir, name := path.Split(path.Clean("/" + at))
-	if name != formats.DescriptorFile {
+	if name != component.DescriptorFile {
 		return at
 	}
 	if _, err := fs.Stat(files, strings.TrimPrefix(path.Join(dir, blobsDirectory), "/")); err != nil {

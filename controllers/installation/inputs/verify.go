@@ -18,7 +18,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/signing"
 )
 
 // SignaturePolicy says which components need a verified signature.
@@ -159,7 +158,7 @@ func (r *Reader) verifyRoot(ctx context.Context, root *v1alpha1.Installation, c 
 	if err != nil {
 		return err
 	}
-	closed, err := signing.Verify(ctx, found.closed, name, *keys, nil)
+	closed, err := component.Verify(ctx, found.closed, name, *keys, nil)
 	if err != nil {
 		return notVerified(ctx, err)
 	}

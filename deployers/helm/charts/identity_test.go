@@ -16,7 +16,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
-	"github.com/flux-landscaper/flux-landscaper/sources/cloud"
+	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
 
 // asking is an item whose Context asks for an identity.
@@ -40,7 +40,7 @@ func TestIdentitiesOfAContext(t *testing.T) {
 		"gate is closed": {&v1alpha1.RegistryIdentity{Provider: "gcp", ServiceAccountName: "a"}, true, "", "ServiceAccount shop/a may not log in at gcp"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			identities, err := cloud.New(cloud.Options{Client: fake.NewClientBuilder().Build(), OwnIdentity: tc.own})
+			identities, err := oci.NewIdentities(oci.IdentityOptions{Client: fake.NewClientBuilder().Build(), OwnIdentity: tc.own})
 			require.NoError(t, err)
 			f := &Finder{access: components.Access{Identities: identities.Find}}
 			logins, err := f.logins(t.Context(), asking(tc.asked))

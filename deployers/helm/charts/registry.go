@@ -13,7 +13,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
-	"github.com/flux-landscaper/flux-landscaper/sources/oci/keychain"
 	"github.com/flux-landscaper/flux-landscaper/sources/pullsecrets"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
@@ -64,32 +63,32 @@ func badCredentials(err error) error {
 }
 
 // pullCredentials returns the logins of the pull secrets in the order of the Context, then those of its OCM configuration.
-func pullCredentials(c *contract.Context) (keychain.Credentials, error) {
+func pullCredentials(c *contract.Context) (oci.Credentials, error) {
 	if c == nil {
-		return keychain.Credentials{}, nil
+		return oci.Credentials{}, nil
 	}
-	var all []keychain.Credentials
+	var all []oci.Credentials
 	names, _ := pullsecrets.Different(pullsecrets.NamesOf(c.Configuration.RegistryPullSecrets))
 	for _, name := range names {
-		found, err := keychain.ParseSecret(name, c.PullSecrets[name])
+		found, err := oci.ParseSecret(name, c.PullSecrets[name])
 		if err != nil {
-			return keychain.Credentials{}, fmt.Errorf("registryPullSecrets: %w", err)
+			return oci.Credentials{}, fmt.Errorf("registryPullSecrets: %w", err)
 		}
 		all = append(all, found)
 	}
 	configured, err := repository.ParseRights(nil, c.OCMConfig)
-	return keychain.Join(append(all, configured.Logins())...), err
+	return oci.Join(append(all, configured.Logins())...), err
 }
 
 // logins are those of the item's Context, its identity after all others.
-func (f *Finder) logins(ctx context.Context, item *contract.Item) (keychain.Credentials, error) {
+func (f *Finder) logins(ctx context.Context, item *contract.Item) (oci.Credentials, error) {
 	credentials, err := pullCredentials(item.Context)
 	if err != nil {
-		return keychain.Credentials{}, badCredentials(err)
+		return oci.Credentials{}, badCredentials(err)
 	}
 	identity, err := f.access.Identity(ctx, item, "GetChart")
 	if err != nil || identity == nil {
 		return credentials, err
 	}
-	return keychain.Join(credentials, keychain.FromIdentity(identity)), nil
+	return oci.Join(credentials, oci.FromIdentity(identity)), nil
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 )
 
 // resourceKey names a resource of a component, as the template function getResourceKey writes it.
@@ -109,7 +108,7 @@ func (k *resourceKey) written() *v1alpha1.AnyJSON {
 		document.Decode(fields["fileSystem"], &files) != nil || len(files) != 1 {
 		return nil
 	}
-	text := []byte(files[formats.DescriptorFile])
+	text := []byte(files[component.DescriptorFile])
 	if d, err := component.Decode(text); err != nil || d.Name != k.Component.Name || d.Version != k.Component.Version {
 		return nil
 	}

@@ -25,11 +25,11 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/confined"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
-	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 // Storage drivers that Options.Driver names.
@@ -228,7 +228,7 @@ func untilEnd(ctx context.Context, work func() (*release.Release, error)) (*rele
 	results := make(chan result, 1)
 	go func() {
 		var done result
-		done.err = rescue.Survived(ctx, func() (err error) {
+		done.err = fault.Survived(ctx, func() (err error) {
 			done.release, err = work()
 			return err
 		})

@@ -22,10 +22,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
-	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 const (
@@ -99,7 +99,7 @@ func podsOf(ctx context.Context, cluster *target.Cluster, live *unstructured.Uns
 func podsIn(items []unstructured.Unstructured) []corev1.Pod {
 	pods := make([]corev1.Pod, len(items))
 	for i := range items {
-		err := rescue.Survived(context.Background(), func() error { return runtime.DefaultUnstructuredConverter.FromUnstructured(items[i].Object, &pods[i]) })
+		err := fault.Survived(context.Background(), func() error { return runtime.DefaultUnstructuredConverter.FromUnstructured(items[i].Object, &pods[i]) })
 		if err != nil {
 			return nil
 		}

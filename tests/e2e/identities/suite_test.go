@@ -30,7 +30,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/tests/clouds"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
@@ -199,21 +198,21 @@ func (s *scene) await(namespace, name string, done func(*v1alpha1.Installation) 
 // publish puts a component with a text into the registry, past its door.
 func (s *scene) publish(name, text string) {
 	s.t.Helper()
-	blob := formats.NewContent("text/plain", []byte(text))
+	blob := component.NewContent("text/plain", []byte(text))
 	d, err := component.Decode([]byte("meta: {schemaVersion: v2}\ncomponent: {name: " + name + ", version: 1.0.0, provider: acme, " +
 		"repositoryContexts: [], sources: [], componentReferences: [], resources: [{name: text, version: 1.0.0, type: plainText, relation: local, " +
 		"access: {type: localBlob, mediaType: text/plain, localReference: '" + blob.Digest.String() + "'}}]}"))
 	require.NoError(s.t, err)
-	image, err := formats.Version{Descriptor: d, Blobs: []formats.Content{blob}}.Image(component.SchemaV2)
+	image, err := component.Version{Descriptor: d, Blobs: []component.Content{blob}}.Image(component.SchemaV2)
 	require.NoError(s.t, err)
 	repository := strings.TrimPrefix(component.OCIRegistry{BaseURL: host + "/components"}.Repository(name), host+"/")
-	for _, part := range append([]formats.Content{image.Config}, image.Layers...) {
+	for _, part := range append([]component.Content{image.Config}, image.Layers...) {
 		s.registry.PushBlob(s.t, repository, part.MediaType, bytesOf(s.t, part))
 	}
 	s.registry.PushManifest(s.t, repository, "1.0.0", image.Manifest.MediaType, bytesOf(s.t, image.Manifest))
 }
 
-func bytesOf(t *testing.T, c formats.Content) []byte {
+func bytesOf(t *testing.T, c component.Content) []byte {
 	t.Helper()
 	raw, err := io.ReadAll(c.Reader())
 	require.NoError(t, err)

@@ -22,7 +22,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
-	"github.com/flux-landscaper/flux-landscaper/sources/component/formats"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 	"github.com/flux-landscaper/flux-landscaper/tests/registry"
 	"github.com/flux-landscaper/flux-landscaper/tests/soak/bench/rig"
@@ -133,8 +132,8 @@ func (r *run) publishComponent(to *registry.Registry, version string) error {
 	if err != nil {
 		return err
 	}
-	blueprint := formats.NewContent(blueprintMediaType, packed)
-	text := formats.NewContent("text/plain", []byte("version "+version))
+	blueprint := component.NewContent(blueprintMediaType, packed)
+	text := component.NewContent("text/plain", []byte("version "+version))
 	raw, err := json.Marshal(describeComponent(version, blueprint, text))
 	if err != nil {
 		return err
@@ -143,7 +142,7 @@ func (r *run) publishComponent(to *registry.Registry, version string) error {
 	if err != nil {
 		return err
 	}
-	image, err := formats.Version{Descriptor: descriptor, Blobs: []formats.Content{blueprint, text}}.Image(component.SchemaV2)
+	image, err := component.Version{Descriptor: descriptor, Blobs: []component.Content{blueprint, text}}.Image(component.SchemaV2)
 	if err != nil {
 		return err
 	}
@@ -161,8 +160,8 @@ func (r *run) publishComponent(to *registry.Registry, version string) error {
 	return err
 }
 
-func describeComponent(version string, blueprint, text formats.Content) map[string]any {
-	resource := func(name, kind string, content formats.Content) map[string]any {
+func describeComponent(version string, blueprint, text component.Content) map[string]any {
+	resource := func(name, kind string, content component.Content) map[string]any {
 		return map[string]any{
 			"name": name, "type": kind, "version": version, "relation": "local",
 			"access": map[string]any{"type": "localBlob", "localReference": content.Digest, "mediaType": content.MediaType},
@@ -193,7 +192,7 @@ func packBlueprint(blueprint, version string) ([]byte, error) {
 	return packed.Bytes(), err
 }
 
-func readContent(content formats.Content) ([]byte, error) { return io.ReadAll(content.Reader()) }
+func readContent(content component.Content) ([]byte, error) { return io.ReadAll(content.Reader()) }
 
 func jsonOf(value any) *v1alpha1.AnyJSON {
 	raw, err := json.Marshal(value)

@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
-	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 const (
@@ -273,7 +273,7 @@ func (s *sharedWatch) run(ctx context.Context) {
 
 // stream opens the watch and reports changes until it breaks, be it by a panic over what the target sends.
 func (s *sharedWatch) stream(ctx context.Context) {
-	_ = rescue.Survived(ctx, func() error {
+	_ = fault.Survived(ctx, func() error {
 		return s.cluster.Follow(ctx, target.Stream{Kind: s.key.kind, Namespace: s.key.namespace, Name: s.key.name}, s.opened, s.report)
 	})
 }

@@ -13,10 +13,10 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
-	"github.com/flux-landscaper/flux-landscaper/sources/rescue"
 )
 
 // Limits of the requests to a target.
@@ -110,7 +110,7 @@ func Each(count int, work func(i int)) {
 	running.SetLimit(Parallel)
 	for i := range count {
 		running.Go(func() error {
-			return rescue.Survived(context.Background(), func() error {
+			return fault.Survived(context.Background(), func() error {
 				work(i)
 				return nil
 			})
