@@ -91,6 +91,7 @@ func (s *settings) images(ctx context.Context) error {
 
 func (s *settings) pushImages(ctx context.Context, set *release.Set) error {
 	digest, err := set.Index.Digest()
+	s.options.Digest = digest.String()
 	if err == nil && s.to != "" {
 		if err = set.Push(ctx, s.options.Repository, s.options.Release.Version, s.plainHTTP); err == nil {
 			err = s.sign(ctx, s.options.Repository, digest)

@@ -35,8 +35,11 @@ var Deployers = []string{"helm", "manifest", "container", "mock"}
 const AgentChart = "landscaper-agent"
 
 // LandscaperChart is the name of the chart of controller and webhooks, which is made of two others: ControllerChart runs them, RightsChart has their
-// accounts and rights.
+// accounts and rights. WholeChart adds the two usual deployers.
 const (
+	// WholeChart is the name of the chart with LandscaperChart and the charts of two deployers.
+	WholeChart = "flux-landscaper"
+	// LandscaperChart is the name of the chart without deployers.
 	LandscaperChart = "landscaper"
 	// ControllerChart is the name of the chart with the processes.
 	ControllerChart = "landscaper-controller-deployment"
@@ -50,7 +53,11 @@ const deployerSuffix = "-deployer"
 const (
 	noVersion = "0.0.0-dev"
 	noImage   = "repository: ghcr.io/flux-landscaper/landscaper"
+	noTag     = `tag: ""`
 )
+
+// refusal is the template by which a chart of a checkout refuses to be installed: it is a part of the chart.
+const refusal = "whole.yaml"
 
 // packedChart is a chart as it is released.
 type packedChart struct {
@@ -76,7 +83,7 @@ func packCharts(o Options) (charts []packedChart) {
 	must(o.checkVersion())
 	folder := that(os.MkdirTemp("", "charts-"))
 	defer func() { _ = os.RemoveAll(folder) }()
-	names := []string{AgentChart, LandscaperChart, ControllerChart, RightsChart}
+	names := []string{WholeChart, AgentChart, LandscaperChart, ControllerChart, RightsChart}
 	for _, deployer := range Deployers {
 		names = append(names, deployer+deployerSuffix)
 	}
@@ -104,10 +111,18 @@ func (o Options) checkVersion() error {
 // flux/agent, version and image of the release.
 func Chart(folder, name string, o Options) (err error) {
 	defer caught(&err)
-	replaced := strings.NewReplacer("v"+noVersion, o.Release.Version, noVersion, o.bare(), noImage, "repository: "+o.Repository)
-	copyTree(folder, filepath.Join(o.Source, "charts", name), replaced.Replace)
+	replaced := []string{"v" + noVersion, o.Release.Version, noVersion, o.bare(), noImage, "repository: " + o.Repository}
+	if o.Digest != "" {
+		replaced = append(replaced, noTag, fmt.Sprintf("tag: %s@%s", o.Release.Version, o.Digest))
+	}
+	copyTree(folder, filepath.Join(o.Source, "charts", name), strings.NewReplacer(replaced...).Replace)
+	must(os.Remove(filepath.Join(folder, "templates", refusal)))
 	const names = "_names.tpl"
 	switch name {
+	case WholeChart:
+		for _, part := range []string{LandscaperChart, "helm" + deployerSuffix, "manifest" + deployerSuffix} {
+			must(Chart(filepath.Join(folder, "charts", part), part, o))
+		}
 	case LandscaperChart: // with the CRDs, and the charts that it is made of
 		copyTree(filepath.Join(folder, "crds"), filepath.Join(o.Source, "config", "crd", "bases"), nil)
 		must(Chart(filepath.Join(folder, "charts", ControllerChart), ControllerChart, o))

@@ -44,6 +44,8 @@ type Options struct {
 	Source, Programs string
 	// Repository is where the images are to be found by clusters.
 	Repository string
+	// Digest of the image, which the charts name beside its version; empty is not known.
+	Digest string
 	// Release is the version with its commit.
 	Release containerimage.Release
 	// Key is a private key in PEM (PKCS #8 or SEC 1) that signs the checksums; empty signs nothing.
@@ -122,7 +124,8 @@ func Make(dist string, o Options) (images *Set, err error) {
 		}
 	}
 	must(images.WriteLayout(filepath.Join(dist, ImagesFolder), o.Release.Version))
-	writeManifests(dist, o, that(images.Index.Digest()).String())
+	o.Digest = that(images.Index.Digest()).String()
+	writeManifests(dist, o)
 	writeSchemas(dist, filepath.Join(o.Source, "config", "crd", "bases"))
 	must(Charts(dist, o))
 	charts := that(layout.Write(filepath.Join(dist, ChartsLayout), empty.Index))
@@ -152,8 +155,8 @@ const (
 const placeholder = "  newName: ghcr.io/flux-landscaper/landscaper\n  newTag: v0.0.0-dev\n"
 
 // writeManifests writes flux/ and config/ with the images of the release: as folder, as artifact for Flux, and as files for kubectl.
-func writeManifests(dist string, o Options, digest string) {
-	to, image, count := filepath.Join(dist, ManifestsFolder), fmt.Sprintf("  newName: %s\n  newTag: %s\n  digest: %s\n", o.Repository, o.Release.Version, digest), 0
+func writeManifests(dist string, o Options) {
+	to, image, count := filepath.Join(dist, ManifestsFolder), fmt.Sprintf("  newName: %s\n  newTag: %s\n  digest: %s\n", o.Repository, o.Release.Version, o.Digest), 0
 	for _, folder := range []string{"flux", "config"} {
 		must(filepath.WalkDir(filepath.Join(o.Source, folder), func(file string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || filepath.Ext(file) != ".yaml" {

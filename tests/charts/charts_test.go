@@ -483,3 +483,37 @@ func TestEachValueIsTaken(t *testing.T) {
 		})
 	}
 }
+
+func TestAChartOfTheCheckoutRefuses(t *testing.T) {
+	folders, err := filepath.Glob("../../charts/*/Chart.yaml")
+	require.NoError(t, err)
+	require.Len(t, folders, 9)
+	for _, file := range folders {
+		name := filepath.Base(filepath.Dir(file))
+		t.Run(name, func(t *testing.T) {
+			chart, err := loader.LoadDir(filepath.Dir(file))
+			require.NoError(t, err)
+			values, err := chartutil.ToRenderValues(chart, nil, chartutil.ReleaseOptions{Name: "edge", Namespace: "fence"}, nil)
+			require.NoError(t, err)
+			_, err = engine.Render(chart, values)
+			require.ErrorContains(t, err, "use oci://ghcr.io/flux-landscaper/charts/"+name+",")
+		})
+	}
+}
+
+func TestTheWholeChartHasControllerAndDeployers(t *testing.T) {
+	all := func(values object) (names []string) {
+		r := render(t, release.WholeChart, values)
+		for _, deployment := range find[*appsv1.Deployment](r) {
+			names = append(names, deployment.Name)
+		}
+		slices.Sort(names)
+		return names
+	}
+	assert.Equal(t, []string{"edge-helm-deployer", "edge-landscaper", "edge-landscaper-webhooks", "edge-manifest-deployer"}, all(nil))
+	assert.Equal(t, []string{"edge-helm-deployer", "edge-landscaper", "edge-landscaper-webhooks"}, all(object{"manifest-deployer": object{"enabled": false}}))
+	r := render(t, release.WholeChart, object{"landscaper": object{"landscaper": object{"landscaper": object{"extraArgs": []any{"--reconcile-if-changed"}}}}})
+	assert.Contains(t, named[*appsv1.Deployment](r, "edge-landscaper").Spec.Template.Spec.Containers[0].Args, "--reconcile-if-changed")
+	_, err := tryRender(t, release.WholeChart, object{"helmDeployer": object{}})
+	require.ErrorContains(t, err, "helmDeployer")
+}

@@ -68,7 +68,11 @@ func TestPagesNameWhatAReleasePublishes(t *testing.T) {
 		}
 		for _, found := range published.FindAllStringSubmatch(content, -1) {
 			named++
-			assert.Contains(t, []string{"landscaper", "manifests", "components", "charts/landscaper", "charts/landscaper-agent"}, found[1], "%s names %s, which no release pushes", file, found[0])
+			if strings.HasPrefix(found[1], "charts/") {
+				assert.FileExists(t, path.Join("../..", found[1], "Chart.yaml"), "%s names %s, which no release pushes", file, found[0])
+				continue
+			}
+			assert.Contains(t, []string{"landscaper", "manifests", "components"}, found[1], "%s names %s, which no release pushes", file, found[0])
 		}
 	})
 	assert.Greater(t, named, 5)
