@@ -118,7 +118,7 @@ type ExportDefinition struct {
 // TemplateExecutor is one template to run.
 type TemplateExecutor struct {
 	// Name of the executor, unique in its list.
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// Type is the template language: GoTemplate or Spiff.
 	Type string `json:"type"`
 	// File of the blueprint with the template.

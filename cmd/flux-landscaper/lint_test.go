@@ -70,3 +70,18 @@ func TestLintStatus(t *testing.T) {
 		assert.Empty(t, stdout)
 	}
 }
+
+func TestSchemaExport(t *testing.T) {
+	p := start(t)
+	stdout, stderr, status := p.run("schema", "export", "of/editor")
+	require.Zero(t, status, stderr)
+	assert.Contains(t, stdout, "of/editor/blueprint.json\n")
+	assert.Contains(t, stderr, "begin a file with # yaml-language-server: $schema=of/editor/blueprint.json")
+	for _, name := range []string{"blueprint", "installationtemplate", "installation", "target", "helm-v1alpha1", "manifest-v1alpha1", "manifest-v1alpha2", "container-v1alpha1", "mock-v1alpha1"} {
+		text, err := os.ReadFile(filepath.Join(p.home, "of", "editor", name+".json"))
+		require.NoError(t, err)
+		assert.True(t, json.Valid(text), name)
+	}
+	_, _, status = p.run("schema", "export", "of/editor/blueprint.json/x")
+	assert.NotZero(t, status)
+}

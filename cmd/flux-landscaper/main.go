@@ -86,7 +86,7 @@ func rootCommand() *cobra.Command {
 	}
 	root.PersistentFlags().DurationVar(&timeout, "timeout", 5*time.Minute, "How long the operation may take.")
 	root.AddCommand(blueprintCommand(), componentCommand(), deployerCommand(), agentCommand(), mirrorCommand(), showCommand(), installationCommand(), targetCommand(),
-		reconcileCommand(), suspendCommand(), resumeCommand(), interruptCommand(), waitCommand(), deleteCommand(), checkCommand(), lintCommand())
+		reconcileCommand(), suspendCommand(), resumeCommand(), interruptCommand(), waitCommand(), deleteCommand(), checkCommand(), lintCommand(), schemaCommand())
 	root.SetFlagErrorFunc(flagError)
 	return root
 }

@@ -4,13 +4,19 @@
 package lint
 
 import (
+	"cmp"
 	"encoding/json"
+	"io/fs"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	container "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	keys "github.com/flux-landscaper/flux-landscaper/api/deployers/document"
@@ -18,6 +24,7 @@ import (
 	manifest1 "github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha1"
 	manifest2 "github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
 	mock "github.com/flux-landscaper/flux-landscaper/api/deployers/mock/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 )
@@ -26,6 +33,11 @@ import (
 // two edits of a key of five or more.
 func TestEditsOfKnownKeysAreNear(t *testing.T) {
 	chance := rand.New(rand.NewPCG(1, 2))
+	schemas := map[string]*jsonschema.Schema{
+		"blueprint": compile(t, "blueprint"), "template": compile(t, "installationtemplate"), "helm": compile(t, "helm-v1alpha1"),
+		"manifest v1alpha1": compile(t, "manifest-v1alpha1"), "manifest v1alpha2": compile(t, "manifest-v1alpha2"),
+		"container": compile(t, "container-v1alpha1"), "mock": compile(t, "mock-v1alpha1"),
+	}
 	for name, like := range map[string]any{
 		"blueprint": model.Blueprint{}, "template": model.InstallationTemplate{}, "deploy item": v1alpha1.DeployItemTemplate{},
 		"helm": helm.ProviderConfiguration{}, "manifest v1alpha1": manifest1.ProviderConfiguration{}, "manifest v1alpha2": manifest2.ProviderConfiguration{},
@@ -34,9 +46,16 @@ func TestEditsOfKnownKeysAreNear(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tried := 0
 			visit(reflect.TypeOf(like), func(leaf any) any { return leaf }, 0, func(level map[string]bool, key string, put func(any) any) {
+				compiled := schemas[name]
+				if compiled != nil {
+					assert.NotContains(t, refusal(compiled, put(map[string]any{key: nil})), "additional properties", "%s is in the schema", key)
+				}
 				for _, edited := range editsOf(chance, key) {
 					if level[edited] {
 						continue
+					}
+					if compiled != nil {
+						assert.Contains(t, refusal(compiled, put(map[string]any{edited: nil})), "additional properties '"+edited+"' not allowed")
 					}
 					raw, _ := json.Marshal(put(map[string]any{edited: nil}))
 					near, _ := keys.Near(keys.Keys(raw, like))
@@ -47,6 +66,75 @@ func TestEditsOfKnownKeysAreNear(t *testing.T) {
 			assert.Greater(t, tried, 20)
 		})
 	}
+}
+
+// TestSchemasTakeWhatIsValid has every blueprint, and every template of a sub-installation, of the corpus, the samples and docs/ in which nothing is wrong.
+func TestSchemasTakeWhatIsValid(t *testing.T) {
+	taken := map[string]int{}
+	take := func(where, name string, text []byte) {
+		var document any
+		require.NoError(t, foreign.Unmarshal(text, &document), where)
+		assert.Empty(t, refusal(compile(t, name), document), where)
+		taken[name]++
+	}
+	blueprint := func(where string, files fs.FS) {
+		report, err := Blueprint(t.Context(), files, Options{})
+		require.NoError(t, err)
+		loaded, err := model.Load(files)
+		if !report.Valid() || err != nil {
+			return
+		}
+		text, err := fs.ReadFile(files, model.FileName)
+		require.NoError(t, err)
+		take(where, "blueprint", text)
+		for i := range loaded.Subinstallations {
+			if file := loaded.Subinstallations[i].File; file != "" {
+				text, err := fs.ReadFile(files, clean(file))
+				require.NoError(t, err)
+				take(where+file, "installationtemplate", text)
+			}
+		}
+	}
+	for _, dir := range []string{"../../config/samples", cmp.Or(os.Getenv("FLUX_LANDSCAPER_CORPUS"), "../../../shared/corpus")} {
+		_ = filepath.WalkDir(dir, func(at string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.Name() == model.FileName {
+				blueprint(at, os.DirFS(filepath.Dir(at)))
+			}
+			return err
+		})
+	}
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "writing-blueprints.md"))
+	require.NoError(t, err)
+	for _, block := range fencedYAML.FindAllStringSubmatch(string(page), -1) {
+		if strings.Contains(block[1], "kind: Blueprint") {
+			blueprint("docs", tree(block[1]))
+		}
+	}
+	assert.GreaterOrEqual(t, taken["blueprint"], 5)
+	t.Log(taken)
+}
+
+// refusal is what a schema has against a document.
+func refusal(compiled *jsonschema.Schema, document any) string {
+	if err := compiled.Validate(document); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// compile reads one of the schemas that are exported.
+func compile(t *testing.T, name string) *jsonschema.Schema {
+	t.Helper()
+	file, err := Schemas().Open(name + ".json")
+	require.NoError(t, err)
+	defer func() { _ = file.Close() }()
+	document, err := jsonschema.UnmarshalJSON(file)
+	require.NoError(t, err)
+	compiler := jsonschema.NewCompiler()
+	require.NoError(t, compiler.AddResource(name, document))
+	compiled, err := compiler.Compile(name)
+	require.NoError(t, err)
+	return compiled
 }
 
 // editsOf returns words that are one or two edits away from a key.

@@ -88,6 +88,8 @@ func TestLandscape(t *testing.T) {
 		"unknown kind":             {"kind: Installation", "kind: Instalation", nil, []string{`error ` + at + `:2:1: kind: there is no kind "Instalation" in landscaper.gardener.cloud; did you mean "Installation"?`}},
 		"rule of the API":          {"name: zone\n", "name: cluster\n", nil, []string{`needs import "zone" of type data`, `spec.imports.targets[0].name: Duplicate value: "cluster"`}},
 		"value of another type":    {"namespace: shop", "labels: 7", nil, []string{`error ` + at + `:5:3: metadata.labels: it cannot be read: write an object`}},
+		"no name":                  {"  name: web\n", "", nil, []string{`error ` + at + `:3:1: metadata.name: the object has no name; give it one`}},
+		"schema of the kind":       {"path: ./blueprints/web", "path: ./blueprints/web\n  deletionPolicy: Keep", nil, []string{`error ` + at + `:19:3: spec.deletionPolicy: it must be one of Uninstall, Orphan`}},
 		"no YAML":                  {"spec:", "spec: [", nil, []string{`error ` + at + `:7: it is not YAML`}},
 		"typo of a DataObject":     {"dataRef: zone", "dataRef: zon", nil, []string{`warning ` + at + `:10:7: spec.imports.data[0].dataRef: there is no DataObject "zon": no file has it, and no Installation here exports it; did you mean "zone"?`}},
 		"no such DataObject":       {"dataRef: zone", "dataRef: nowhere", nil, []string{`there is no DataObject "nowhere": no file has it, and no Installation here exports it; add it, unless it is in the cluster`}},

@@ -5,9 +5,11 @@ package lint
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,9 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	names "github.com/flux-landscaper/flux-landscaper/api/deployers/document"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/validation"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/schema"
 )
 
 // object is one in a file, or, without a document, one that Kustomize generates.
@@ -95,6 +99,10 @@ func (l *landscape) check(o *object) {
 	}
 	l.rule = ruleDocument
 	l.unknownKeys(o.document, o.typed)
+	if o.name == "" && o.at("metadata.generateName") == o.at("metadata") {
+		l.in(o.document, Error, "metadata.name", "the object has no name; give it one")
+	}
+	l.schema(o)
 	switch typed := o.typed.(type) {
 	case *v1alpha1.Installation:
 		l.problems(o, typed.Undecoded, validation.Installation(typed))
@@ -133,6 +141,28 @@ func (l *landscape) problems(o *object, undecoded v1alpha1.Undecoded, broken fie
 	for _, problem := range broken {
 		if !unread[problem.Field] {
 			l.in(o.document, Error, problem.Field, "%s", problem.ErrorBody())
+		}
+	}
+}
+
+// listed is an index in the way to a value, as schemas write it.
+var listed = regexp.MustCompile(`\.(\d+)(\.|$)`)
+
+// schema checks an object against the schema of its kind. Of unknown keys, and values of another type, is told already.
+func (l *landscape) schema(o *object) {
+	raw, err := fs.ReadFile(Schemas(), strings.ToLower(o.kind)+".json")
+	var value any
+	if err != nil || foreign.DecodeJSON(o.raw, &value) != nil {
+		return
+	}
+	mismatch, ok := errors.AsType[*schema.Error](schema.New(schema.Options{}).Validate(raw, value))
+	if !ok {
+		return
+	}
+	for _, problem := range mismatch.Problems {
+		field, message, _ := strings.Cut(problem, ": ")
+		if !strings.HasPrefix(message, "must not have the property") && !strings.HasPrefix(message, "must be of type") {
+			l.in(o.document, Error, listed.ReplaceAllString(field, "[$1]$2"), "it %s", message)
 		}
 	}
 }

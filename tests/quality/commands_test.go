@@ -14,7 +14,7 @@ import (
 )
 
 // shownCommand is a command of flux-landscaper with its group, as pages show it.
-var shownCommand = regexp.MustCompile(`flux[- ]landscaper (agent|blueprint|component|deployer|get|installation|mirror) ([a-z][a-z-]+)`)
+var shownCommand = regexp.MustCompile(`flux[- ]landscaper (agent|blueprint|component|deployer|get|installation|mirror|schema) ([a-z][a-z-]+)`)
 
 // TestPagesShowCommandsThatExist keeps the commands in docs/ at what the program has.
 func TestPagesShowCommandsThatExist(t *testing.T) {

@@ -76,6 +76,17 @@ func TestGeneratedFieldTables(t *testing.T) {
 	}
 }
 
+func TestGeneratedSchemas(t *testing.T) {
+	module := loaded(t)
+	fresh, err := Schemas(module, NewComments(module))
+	require.NoError(t, err)
+	committed := contents(t, module.Path(SchemasFolder))
+	assert.ElementsMatch(t, keys(fresh), keys(committed), cure)
+	for name, text := range fresh {
+		assert.True(t, text == committed[name], "%s/%s is stale: %s", SchemasFolder, name, cure)
+	}
+}
+
 func TestEveryFieldHasAMeaning(t *testing.T) {
 	pages, err := Pages()
 	require.NoError(t, err)

@@ -1,7 +1,8 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command docs writes the generated parts of docs/: the tables of fields, flags, reasons, tests and rights, and the list of public names.
+// Command docs writes the generated parts of docs/: the tables of fields, flags, reasons, tests and rights, and the list of public names; and the JSON
+// schemas that the command line exports.
 // Prose around them stays.
 package main
 
@@ -27,7 +28,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(writeFields(module), writePublicNames(module), writeTroubleshooting(module), writeAcceptance(module),
+	return errors.Join(writeFields(module), writeSchemas(module), writePublicNames(module), writeTroubleshooting(module), writeAcceptance(module),
 		writeSecurity(module),
 		writeFlags(ctx, module), writeCLI(ctx, module))
 }
@@ -48,6 +49,14 @@ func writeFields(module *quality.Module) error {
 		}
 	}
 	return nil
+}
+
+func writeSchemas(module *quality.Module) error {
+	schemas, err := quality.Schemas(module, quality.NewComments(module))
+	for name, text := range schemas {
+		err = errors.Join(err, write(filepath.Join(module.Path(quality.SchemasFolder), name), text))
+	}
+	return err
 }
 
 func writePublicNames(module *quality.Module) error {
