@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/landscape"
 )
 
 // deletion is how an Installation is deleted.
@@ -72,8 +73,8 @@ func (d *deletion) announce(a *action, object *unstructured.Unstructured) error 
 	if object.GetLabels()[kustomizev1.GroupVersion.Group+"/name"] != "" {
 		printWarning(a.cmd, "Flux applies %s from Git and makes it again at its next sync, unless it is removed there", describe(object))
 	}
-	found := &inventory{}
-	if err := found.read(a.cmd.Context(), a.c, object.GetNamespace()); err != nil {
+	found, err := landscape.Read(a.cmd.Context(), a.c, object.GetNamespace(), "Installation", "Execution", "DeployItem")
+	if err != nil {
 		return err
 	}
 	policy, _, _ := unstructured.NestedString(object.Object, "spec", "deletionPolicy")
@@ -99,7 +100,7 @@ func (d *deletion) announce(a *action, object *unstructured.Unstructured) error 
 			list(child)
 		}
 	}
-	for _, tree := range found.trees([]string{object.GetName()}) {
+	for _, tree := range inspected(found, object, false) {
 		list(tree)
 	}
 	return nil

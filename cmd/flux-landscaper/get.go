@@ -4,249 +4,259 @@
 package main
 
 import (
-	"cmp"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
-	"text/tabwriter"
+	"time"
 
-	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/spf13/cobra"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
-	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/landscape"
 )
 
 func showCommand() *cobra.Command {
-	return group("get", "Show what is in the landscaper cluster", nil,
-		shown("environments", []string{"environment", "env"}, "Show the Environments and whether their agents give signs of life", environmentRows),
-		shown("deployers", []string{"deployer", "dreg"}, "Show the deployers of all Environments, and how far they are", deployerRows))
-}
-
-// rows returns the heading of a table and its lines.
-type rows func(cmd *cobra.Command, c client.Client) ([][]string, error)
-
-// shown is a command that prints a table.
-func shown(name string, aliases []string, short string, read rows) *cobra.Command {
-	from := &cluster{}
-	cmd := &cobra.Command{
-		Use: name, Aliases: aliases, Short: short, Args: cobra.NoArgs,
-		Example: "  flux-landscaper get " + name,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, c, err := from.open()
-			if err != nil {
-				return err
-			}
-			table, err := read(cmd, c)
-			if err != nil {
-				return err
-			}
-			return printTable(cmd.OutOrStdout(), table)
-		},
+	cmd := group("get", "Show what is in the landscaper cluster", nil)
+	for _, kind := range landscape.Kinds[:7] {
+		get := &getFlags{kinds: []string{kind.Name}}
+		aliases := append([]string{strings.ToLower(kind.Name)}, kind.Short...)
+		cmd.AddCommand(get.command(kind.Plural, aliases, "Show "+plain(kind.Plural)))
 	}
-	from.bindFlags(cmd.Flags())
+	environments := &getFlags{kinds: []string{"Environment", "Installation"}, table: environmentTable}
+	deployers := &getFlags{kinds: []string{"DeployerRegistration", "Environment", "Installation"}, table: deployerTable}
+	all := &getFlags{kinds: []string{"Installation", "Execution", "DeployItem", "Target", "DataObject", "Context", "TargetSync"}}
+	cmd.AddCommand(
+		environments.command("environments", []string{"environment", "env"}, "Show the Environments and whether their agents give signs of life"),
+		deployers.command("deployers", []string{"deployer", "dreg", "deployerregistrations"}, "Show the deployers of all Environments, and how far they are"),
+		all.command("all", nil, "Show all of a namespace, kind by kind"))
 	return cmd
 }
 
-func printTable(w io.Writer, table [][]string) error {
-	aligned := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	for _, line := range table {
-		for i, cell := range line {
-			line[i] = strings.Join(strings.Fields(cell), " ")
-		}
-		if _, err := fmt.Fprintln(aligned, strings.Join(line, "\t")); err != nil {
-			return err
+// plain is how a sentence names the objects of a kind.
+func plain(plural string) string {
+	for _, kind := range landscape.Kinds {
+		if kind.Plural == plural {
+			return kind.Name + "s"
 		}
 	}
-	return aligned.Flush()
+	return plural
 }
 
-// Stages of Environments and deployers.
-const (
-	stageRegistering = "registering"
-	stageRegistered  = "registered"
-	stageInstalling  = "installing"
-	stageUpgrading   = "upgrading"
-	stageRemoving    = "removing"
-	stageReady       = "ready"
-	stageFailed      = "failed"
-	stageUnreachable = "unreachable"
-)
+// getFlags are the flags of get.
+type getFlags struct {
+	cluster
+	// kinds are those that are read; the first one is shown, or all in turn where there are more and no table.
+	kinds []string
+	// table is what is shown of kinds that have no namespace.
+	table func(*landscape.Snapshot) *landscape.Table
 
-func environmentRows(cmd *cobra.Command, c client.Client) ([][]string, error) {
-	list := &v1alpha1.EnvironmentList{}
-	if err := c.List(cmd.Context(), list); err != nil {
-		return nil, err
+	all, watch, copies bool
+	selector, output   string
+	list               landscape.ListOptions
+}
+
+func (f *getFlags) command(name string, aliases []string, short string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: name + " [NAME...]", Aliases: aliases, Short: short,
+		Example: "  flux-landscaper get " + name,
+		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
-	installations, err := ofDeployers(cmd, c)
+	flags := cmd.Flags()
+	f.bindFlags(flags)
+	flags.StringVarP(&f.output, "output", "o", "", "How to print the result: wide, name, yaml or json; by default a table.")
+	flags.StringVarP(&f.selector, "selector", "l", "", "A selector of labels, such as team=shop.")
+	flags.BoolVarP(&f.watch, "watch", "w", false, "Go on and print what changes.")
+	if f.table == nil {
+		f.bindNamespace(flags)
+		flags.BoolVarP(&f.all, "all-namespaces", "A", false, "Show the objects of all namespaces.")
+		cmd.MarkFlagsMutuallyExclusive("all-namespaces", "namespace")
+	}
+	if slices.Contains(f.kinds, "DataObject") || slices.Contains(f.kinds, "Target") {
+		flags.BoolVar(&f.copies, "copies", false, "Show the copies of imports, too, which controllers make for their own use.")
+	}
+	if len(f.kinds) == 1 || f.table != nil {
+		cmd.ValidArgsFunction = f.completeNames(f.kinds[0])
+	} else {
+		cmd.Args, cmd.Use = cobra.NoArgs, name
+	}
+	f.complete(cmd)
+	return cmd
+}
+
+func (f *getFlags) run(cmd *cobra.Command, args []string) (err error) {
+	if err := checkOutput(f.output, "", "wide", "name", "yaml", "json"); err != nil {
+		return err
+	}
+	f.list = landscape.ListOptions{Names: args, Copies: f.copies, Wide: f.output == "wide", Namespaced: f.all}
+	if f.list.Selector, err = labels.Parse(f.selector); err != nil {
+		return fmt.Errorf("--selector: %w", err)
+	}
+	view, err := f.view(f.all || f.table != nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	homes, installed := homesOf(list.Items), map[string]bool{}
-	for i := range installations {
-		env := installations[i].Labels[v1alpha1.DeployerEnvironmentLabel]
-		installed[env] = installed[env] || homes[env] == installations[i].Namespace && installations[i].Status.JobIDFinished != ""
+	if f.watch && (f.output == "" || f.output == "wide") {
+		return f.follow(cmd, view)
 	}
-	table := [][]string{{"NAME", "STAGE", "AGENT", "VERSION", "DEPLOYERS", "NAMESPACE", "MESSAGE"}}
-	for i := range list.Items {
-		env := &list.Items[i]
-		ready := 0
-		for _, deployer := range env.Status.Deployers {
-			if deployer.Ready {
-				ready++
-			}
-		}
-		connected := apimeta.IsStatusConditionTrue(env.Status.Conditions, v1alpha1.AgentConnectedCondition)
-		table = append(table, []string{
-			env.Name, stageOfEnvironment(env, installed[env.Name]), strconv.FormatBool(connected), cmp.Or(env.Status.AgentVersion, "-"),
-			fmt.Sprintf("%d/%d", ready, len(env.Status.Deployers)), cmp.Or(env.Status.Namespace, "-"), message(env.Status.Conditions),
-		})
-	}
-	return table, nil
-}
-
-// stageOfEnvironment says how far an Environment is. One that was never ready registers; one of whose deployers a job is over upgrades.
-func stageOfEnvironment(env *v1alpha1.Environment, installed bool) string {
-	conditions := env.Status.Conditions
-	agent := apimeta.FindStatusCondition(conditions, v1alpha1.AgentConnectedCondition)
-	switch {
-	case !env.DeletionTimestamp.IsZero():
-		return stageRemoving
-	case apimeta.IsStatusConditionTrue(conditions, meta.StalledCondition):
-		return stageFailed
-	case agent == nil || agent.Status != metav1.ConditionTrue && env.Status.AgentLastSeen == nil:
-		return stageRegistering
-	case agent.Status == metav1.ConditionFalse:
-		return stageUnreachable
-	case apimeta.IsStatusConditionTrue(conditions, meta.ReadyCondition) && env.Status.ObservedGeneration == env.Generation:
-		if len(env.Status.Deployers) == 0 {
-			return stageRegistered
-		}
-		return stageReady
-	case installed:
-		return stageUpgrading
-	}
-	return stageInstalling
-}
-
-func message(conditions []metav1.Condition) string {
-	if ready := apimeta.FindStatusCondition(conditions, meta.ReadyCondition); ready != nil {
-		return ready.Message
-	}
-	return "-"
-}
-
-// ofDeployers returns the Installations of deployers, and others with their labels.
-func ofDeployers(cmd *cobra.Command, c client.Client) ([]v1alpha1.Installation, error) {
-	list := &v1alpha1.InstallationList{}
-	err := c.List(cmd.Context(), list, client.HasLabels{v1alpha1.DeployerRegistrationLabel, v1alpha1.DeployerEnvironmentLabel})
-	return list.Items, err
-}
-
-func deployerRows(cmd *cobra.Command, c client.Client) ([][]string, error) {
-	installations, err := ofDeployers(cmd, c)
+	snapshot, err := view.read(cmd, f.kinds...)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	slices.SortFunc(installations, func(a, b v1alpha1.Installation) int {
-		return cmp.Or(cmp.Compare(a.Labels[v1alpha1.DeployerEnvironmentLabel], b.Labels[v1alpha1.DeployerEnvironmentLabel]), cmp.Compare(a.Name, b.Name))
-	})
-	environments, registrations := &v1alpha1.EnvironmentList{}, &v1alpha1.DeployerRegistrationList{}
-	if err := errors.Join(c.List(cmd.Context(), environments), c.List(cmd.Context(), registrations)); err != nil {
-		return nil, err
-	}
-	homes, agents := homesOf(environments.Items), map[string]*metav1.Condition{}
-	for i := range environments.Items {
-		agents[environments.Items[i].Name] = apimeta.FindStatusCondition(environments.Items[i].Status.Conditions, v1alpha1.AgentConnectedCondition)
-	}
-	table := [][]string{{"ENVIRONMENT", "DEPLOYER", "STAGE", "VERSION", "INSTALLATION", "MESSAGE"}}
-	seen := map[string]bool{}
-	for i := range installations {
-		installation := &installations[i]
-		version := "-"
-		if component := installation.Spec.ComponentDescriptor; component != nil && component.Reference != nil {
-			version = component.Reference.Version
-		}
-		env, registration := installation.Labels[v1alpha1.DeployerEnvironmentLabel], installation.Labels[v1alpha1.DeployerRegistrationLabel]
-		if home := homes[env]; home != "" && home != installation.Namespace {
-			continue // anybody may write labels in a namespace of his own
-		}
-		seen[env+"/"+registration] = true
-		stage, text := stageWithAgent(installation, agents[env])
-		table = append(table, []string{env, registration, stage, version, installation.Namespace + "/" + installation.Name, text})
-	}
-	return append(table, missingRows(environments.Items, registrations.Items, seen)...), nil
+	return f.print(cmd, view, snapshot)
 }
 
-// homesOf returns the namespaces of Environments by their names.
-func homesOf(environments []v1alpha1.Environment) map[string]string {
-	homes := map[string]string{}
-	for _, env := range environments {
-		homes[env.Name] = env.Status.Namespace
+// shown are the kinds that are printed.
+func (f *getFlags) shown() []string {
+	if f.table != nil {
+		return f.kinds[:1]
 	}
-	return homes
+	return f.kinds
 }
 
-// missingRows are the deployers that have no Installation yet: a registration has one in every Environment. Seen are those that have one.
-func missingRows(environments []v1alpha1.Environment, registrations []v1alpha1.DeployerRegistration, seen map[string]bool) (table [][]string) {
-	for _, env := range environments {
-		for _, registration := range registrations {
-			if seen[env.Name+"/"+registration.Name] || !env.DeletionTimestamp.IsZero() || !registration.DeletionTimestamp.IsZero() {
-				continue
-			}
-			table = append(table, []string{env.Name, registration.Name, stageRegistering, "-", "-", whyMissing(env.Name, &registration, env.Status.Deployers)})
+func (f *getFlags) print(cmd *cobra.Command, view *viewer, snapshot *landscape.Snapshot) error {
+	f.list.Now = time.Now()
+	var found []client.Object
+	var tables []*landscape.Table
+	for _, kind := range f.shown() {
+		objects := snapshot.Select(kind, f.list)
+		found = append(found, objects...)
+		if len(objects) > 0 {
+			tables = append(tables, f.tableOf(snapshot, objects))
+		}
+	}
+	if f.table != nil && len(found) == 0 {
+		tables = []*landscape.Table{f.tableOf(snapshot, nil)} // deployers may be missing, and say so
+	}
+	for _, name := range f.list.Names {
+		if !slices.ContainsFunc(found, func(o client.Object) bool { return o.GetName() == name || landscape.NameOf(o) == name }) {
+			return fmt.Errorf("there is no %s %s in %s", f.kinds[0], name, where(view.namespace))
+		}
+	}
+	switch f.output {
+	case "name", "yaml", "json":
+		return printObjects(cmd, view.client.Scheme(), found, f.output, len(f.list.Names) == 1)
+	}
+	if len(found) == 0 && f.table == nil {
+		printAction(cmd, "nothing found in %s", where(view.namespace))
+	}
+	for i, table := range tables {
+		if i > 0 {
+			fmt.Fprintln(cmd.OutOrStdout())
+		}
+		printLines(cmd.OutOrStdout(), table.Lines(view.screen.Width(), view.screen.Paint))
+	}
+	return nil
+}
+
+// tableOf shows objects of one kind. Where all kinds are shown each name has its kind.
+func (f *getFlags) tableOf(snapshot *landscape.Snapshot, objects []client.Object) *landscape.Table {
+	if f.table != nil {
+		return f.table(snapshot)
+	}
+	table := landscape.ListTable(objects, f.list)
+	if len(f.kinds) > 1 {
+		for i := range table.Rows {
+			table.Rows[i].Cells[0] = strings.ToLower(landscape.IDOf(objects[i]).Kind) + "/" + table.Rows[i].Cells[0]
 		}
 	}
 	return table
 }
 
-// whyMissing says why there is no Installation, as far as the Environment or the registration shows it.
-func whyMissing(env string, registration *v1alpha1.DeployerRegistration, deployers []v1alpha1.EnvironmentDeployer) string {
-	for _, deployer := range deployers {
-		if deployer.Name == registration.Name && deployer.Message != "" {
-			return deployer.Message
+// follow prints the table and then the rows that change.
+func (f *getFlags) follow(cmd *cobra.Command, view *viewer) error {
+	printed := map[string]string{}
+	return view.follow(cmd, func(snapshot *landscape.Snapshot) error {
+		f.list.Now = time.Now()
+		for _, kind := range f.shown() {
+			table := f.tableOf(snapshot, snapshot.Select(kind, f.list))
+			blocks := table.Blocks(view.screen.Width(), view.screen.Paint)
+			if _, begun := printed[kind]; !begun && len(table.Rows) > 0 {
+				printed[kind] = ""
+				printLines(cmd.OutOrStdout(), blocks[0])
+			}
+			for i, row := range table.Rows {
+				name, text := kind+" "+strings.Join(row.Cells[:2], " "), strings.Join(rowWithoutAge(table, row), "\t")
+				if before, known := printed[name]; !known || before != text {
+					printed[name] = text
+					printLines(cmd.OutOrStdout(), blocks[i+1])
+				}
+			}
 		}
-	}
-	for _, shown := range registration.Status.Environments {
-		if shown.Name == env && shown.Message != "" {
-			return shown.Message
-		}
-	}
-	return "-"
+		return nil
+	}, f.kinds...)
 }
 
-// stageWithAgent says how far the Installation of a deployer is, and what keeps it there: without agent nothing of it goes on.
-func stageWithAgent(installation *v1alpha1.Installation, agent *metav1.Condition) (stage, text string) {
-	stage, text = stageOfDeployer(installation), message(installation.Status.Conditions)
-	if stage == stageReady || stage == stageFailed || agent == nil || agent.Status != metav1.ConditionFalse {
-		return stage, text
+// rowWithoutAge are the cells that change only when the object does.
+func rowWithoutAge(table *landscape.Table, row landscape.Row) []string {
+	cells := slices.Clone(row.Cells)
+	for i, column := range table.Columns {
+		if column.Title == "AGE" || column.Title == "TOOK" {
+			cells[i] = ""
+		}
 	}
-	if stage != stageRemoving {
-		stage = stageUnreachable
-	}
-	return stage, agent.Message
+	return cells
 }
 
-// stageOfDeployer says how far the Installation of a deployer is. Before the first job has succeeded it installs, afterwards it upgrades.
-func stageOfDeployer(installation *v1alpha1.Installation) string {
-	status := &installation.Status
-	current := status.IsIdle() && status.ObservedGeneration == installation.Generation
+// printObjects prints names, or objects as the API server has them, without managed fields: one alone or as a list.
+func printObjects(cmd *cobra.Command, scheme *runtime.Scheme, objects []client.Object, output string, alone bool) error {
+	items := []map[string]any{}
+	for _, object := range objects {
+		kinds, _, err := scheme.ObjectKinds(object)
+		if err != nil {
+			return err
+		}
+		if output == "name" {
+			fmt.Fprintf(cmd.OutOrStdout(), "%s.%s/%s\n", strings.ToLower(kinds[0].Kind), kinds[0].Group, object.GetName())
+			continue
+		}
+		item, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		if err != nil {
+			return err
+		}
+		item["apiVersion"], item["kind"] = kinds[0].GroupVersion().String(), kinds[0].Kind
+		delete(item["metadata"].(map[string]any), "managedFields")
+		items = append(items, item)
+	}
 	switch {
-	case !installation.DeletionTimestamp.IsZero():
-		return stageRemoving
-	case status.JobID == "":
-		return stageRegistering
-	case current && apimeta.IsStatusConditionTrue(status.Conditions, meta.ReadyCondition):
-		return stageReady
-	case current && apimeta.IsStatusConditionTrue(status.Conditions, meta.StalledCondition):
-		return stageFailed
-	case status.JobIDFinished != "":
-		return stageUpgrading
+	case output == "name":
+		return nil
+	case alone && len(items) == 1:
+		return printStructured(cmd, items[0], output)
 	}
-	return stageInstalling
+	return printStructured(cmd, map[string]any{"apiVersion": "v1", "kind": "List", "items": items}, output)
+}
+
+// printStructured prints a value as yaml or json.
+func printStructured(cmd *cobra.Command, value any, output string) error {
+	if output == "json" {
+		return printJSON(cmd, value)
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	text, err := yaml.JSONToYAML(raw)
+	if err != nil {
+		return err
+	}
+	_, err = cmd.OutOrStdout().Write(text)
+	return err
+}
+
+func printLines(w io.Writer, lines []string) {
+	for _, line := range lines {
+		fmt.Fprintln(w, line)
+	}
+}
+
+func where(namespace string) string {
+	if namespace == "" {
+		return "any namespace"
+	}
+	return "namespace " + namespace
 }

@@ -25,7 +25,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/landscape"
 )
 
 // version is set when a release is built.
@@ -87,6 +87,7 @@ func rootCommand() *cobra.Command {
 	root.PersistentFlags().DurationVar(&timeout, "timeout", 5*time.Minute, "How long the operation may take.")
 	root.AddCommand(blueprintCommand(), componentCommand(), deployerCommand(), agentCommand(), mirrorCommand(), showCommand(), installationCommand(), targetCommand(),
 		reconcileCommand(), suspendCommand(), resumeCommand(), interruptCommand(), waitCommand(), deleteCommand(), checkCommand(), lintCommand(), schemaCommand())
+	root.AddCommand(showTreeCommand(), whyCommand(), traceCommand(), eventsCommand())
 	root.SetFlagErrorFunc(flagError)
 	return root
 }
@@ -209,7 +210,7 @@ func connect(config *rest.Config) (client.WithWatch, error) {
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
+	if err := landscape.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
 	return client.NewWithWatch(config, client.Options{Scheme: scheme})

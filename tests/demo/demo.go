@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
@@ -22,7 +23,7 @@ import (
 
 // A demo is everything that runs.
 type demo struct {
-	screen     *screen
+	screen     *landscape.Screen
 	options    options
 	started    time.Time
 	binary     string
@@ -32,7 +33,7 @@ type demo struct {
 }
 
 // run shows the landscape until ctx ends or, with --exit, until it is ready. It leaves no process and no file behind.
-func run(ctx context.Context, opts options, screen *screen) (err error) {
+func run(ctx context.Context, opts options, screen *landscape.Screen) (err error) {
 	d := &demo{screen: screen, options: opts, started: time.Now()}
 	removeScratch, err := useScratch()
 	if err != nil {
@@ -47,7 +48,8 @@ func run(ctx context.Context, opts options, screen *screen) (err error) {
 	}
 	watching, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
-	changes, err := watch(watching, d.platform.Cluster)
+	cluster := d.platform.Cluster
+	snapshots, err := landscape.Watch(watching, cluster.RestConfig, cluster.Client(), sample.Namespace)
 	if err != nil {
 		return unlessStopped(ctx, err)
 	}
@@ -55,7 +57,7 @@ func run(ctx context.Context, opts options, screen *screen) (err error) {
 	if err := sample.Sync(ctx, d.platform, d.repository); err != nil {
 		return unlessStopped(ctx, err)
 	}
-	return d.follow(ctx, changes, committed)
+	return d.follow(ctx, snapshots, committed)
 }
 
 // unlessStopped drops the errors that come of a person's Ctrl-C.
@@ -70,7 +72,7 @@ func unlessStopped(ctx context.Context, err error) error {
 func (d *demo) start(ctx context.Context) error {
 	steps := newSteps(d.screen)
 	defer steps.end()
-	d.screen.say("A landscape that deploys itself from Git: Flux and flux-landscaper on a real Kubernetes, all on this machine.",
+	d.screen.Say("A landscape that deploys itself from Git: Flux and flux-landscaper on a real Kubernetes, all on this machine.",
 		"The first start builds Kubernetes and Flux and takes a while; later ones take seconds.", "")
 	if err := d.prepare(ctx, steps); err != nil {
 		return err
@@ -106,7 +108,7 @@ func (d *demo) prepare(ctx context.Context, steps *steps) error {
 }
 
 // follow shows what happens to the landscape.
-func (d *demo) follow(ctx context.Context, changes <-chan change, committed time.Time) error {
+func (d *demo) follow(ctx context.Context, snapshots <-chan *landscape.Snapshot, committed time.Time) error {
 	report := newReport(d.screen, committed)
 	deadline := time.NewTimer(d.options.timeout)
 	defer deadline.Stop()
@@ -126,18 +128,18 @@ func (d *demo) follow(ctx context.Context, changes <-chan change, committed time
 			}
 		case <-frame.C:
 			report.animate(time.Now())
-		case c := <-changes:
-			if !report.take(c, time.Now()) || !first {
+		case snapshot := <-snapshots:
+			if snapshot == nil || !report.take(snapshot, time.Now()) || !first {
 				continue
 			}
 			first = false
 			deadline.Stop()
-			d.screen.sayf("Landscape ready after %s (%s of them from the commit).", took(time.Since(d.started)), took(time.Since(committed)))
+			d.screen.Sayf("Landscape ready after %s (%s of them from the commit).", took(time.Since(d.started)), took(time.Since(committed)))
 			if d.options.exit {
 				report.leave()
 				return nil
 			}
-			d.screen.say(d.hints()...)
+			d.screen.Say(d.hints()...)
 		}
 	}
 }
@@ -149,7 +151,7 @@ func (d *demo) late(report *report) error {
 		report.leave()
 		return late
 	}
-	d.screen.sayf("%s; see the reasons in the tree, and the logs in %s. Ctrl-C stops.", late, d.programs.dir)
+	d.screen.Sayf("%s; see the reasons in the tree, and the logs in %s. Ctrl-C stops.", late, d.programs.dir)
 	return nil
 }
 
@@ -158,8 +160,8 @@ func (d *demo) stop() error {
 	if d.platform == nil {
 		return nil
 	}
-	d.screen.show(nil)
-	d.screen.say("", "Stopping …")
+	d.screen.Show(nil)
+	d.screen.Say("", "Stopping …")
 	var failures []error
 	if d.programs != nil {
 		failures = append(failures, d.programs.stop())
@@ -168,6 +170,6 @@ func (d *demo) stop() error {
 	if err := errors.Join(failures...); err != nil {
 		return err
 	}
-	d.screen.say("Every process has ended and every file is removed.")
+	d.screen.Say("Every process has ended and every file is removed.")
 	return nil
 }

@@ -150,17 +150,17 @@ func TestE2EExitPrintsTheTreeOnceReady(t *testing.T) {
 	t.Log(s.text())
 	tree := tidy(s.text()[strings.Index(s.text(), "OBJECT"):])
 	for _, line := range []string{
-		"GitRepository shop ✓ Fetched REVISION",
-		"OCIRepository frontend ✓ Fetched 1.0.0@DIGEST",
-		"Kustomization shop ✓ Ready 1 TIME REVISION",
-		"├─ Installation backend ✓ Succeeded 1 TIME REVISION",
-		"│ ├─ DeployItem backend ✓ Succeeded 1 TIME kubernetes-manifest",
+		"GitRepository shop ✔ Ready REVISION",
+		"OCIRepository frontend ✔ Ready 1.0.0@DIGEST",
+		"Kustomization shop ✔ Ready REVISION 1 TIME",
+		"├─ Installation backend ✔ Succeeded REVISION 1 TIME Deployed",
+		"│ ├─ DeployItem backend ✔ Succeeded kubernetes-manifest → cluster",
 		"│ │ ├─ Deployment backend/backend",
-		"│ └─ DeployItem smoke-test ✓ Succeeded 1 TIME mock",
-		"├─ Installation frontend ✓ Succeeded 1 TIME 1.0.0@DIGEST",
-		"│ └─ DeployItem frontend ✓ Succeeded 1 TIME chart frontend 1.0.0",
+		"│ └─ DeployItem smoke-test ✔ Succeeded mock",
+		"├─ Installation frontend ✔ Succeeded 1.0.0@DIGEST 1 TIME Deployed",
+		"│ └─ DeployItem frontend ✔ Succeeded frontend 1.0.0",
 		"│ ├─ Release frontend/frontend, revision 1",
-		"└─ Installation greeting ✓ Succeeded 1 TIME generation 1",
+		"└─ Installation greeting ✔ Succeeded generation 1 1 TIME",
 		"└─ ConfigMap greeting/greeting",
 	} {
 		assert.Contains(t, tree, line)

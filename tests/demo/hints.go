@@ -12,7 +12,7 @@ import (
 
 // hints says how to look at the landscape, and what to change to see it at work.
 func (d *demo) hints() []string {
-	bold, dim := d.screen.paint.bold, d.screen.paint.dim
+	bold, dim := d.screen.Paint.Bold, d.screen.Paint.Dim
 	return []string{
 		"",
 		bold("Look") + "    export KUBECONFIG=" + d.platform.KubeconfigPath,

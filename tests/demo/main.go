@@ -16,6 +16,8 @@ import (
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/flux-landscaper/flux-landscaper/landscape"
 )
 
 // options are the flags.
@@ -36,7 +38,7 @@ func main() {
 		<-ctx.Done()
 		stop() // a second signal ends the process at once; the kernel then ends its children
 	}()
-	if err := run(ctx, opts, newScreen(os.Stdout)); err != nil {
+	if err := run(ctx, opts, landscape.NewScreen(os.Stdout)); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}

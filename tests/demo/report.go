@@ -9,33 +9,37 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/flux-landscaper/flux-landscaper/landscape"
 )
 
 // A report says what happens: on a terminal the tree changes in place, else each change is a line. The end of each round, from the first
 // sign of a change until everything is ready, is said in both.
 type report struct {
-	screen    *screen
-	landscape *landscape
-	shown     map[key]row
-	began     time.Time      // of the round that is going on
-	settled   map[string]int // the ended runs per Installation when the last round ended
-	calm      bool           // no round is going on
+	screen  *landscape.Screen
+	latest  *landscape.Snapshot
+	changes landscape.Changes
+	began   time.Time        // of the round that is going on
+	settled map[string]int64 // the ended runs per Installation when the last round ended
+	calm    bool             // no round is going on
 }
 
-func newReport(screen *screen, began time.Time) *report {
-	return &report{screen: screen, landscape: newLandscape(), shown: map[key]row{}, settled: map[string]int{}, began: began}
+func newReport(screen *landscape.Screen, began time.Time) *report {
+	return &report{screen: screen, latest: &landscape.Snapshot{}, began: began, settled: map[string]int64{}}
 }
 
-// take takes a change in, shows it, and reports whether everything has just become ready.
-func (r *report) take(c change, now time.Time) (settled bool) {
-	r.landscape.apply(c, now)
-	r.lines(now)
+// take shows a snapshot, and reports whether everything has just become ready.
+func (r *report) take(snapshot *landscape.Snapshot, now time.Time) (settled bool) {
+	r.latest = snapshot
+	if !r.screen.Live {
+		r.screen.Say(r.changes.Lines(r.nodes(now), now)...)
+	}
 	r.paint(now)
-	_, ready := r.landscape.ready()
+	revision, ready := r.ready(now)
 	switch {
 	case ready && !r.calm:
 		r.calm = true
-		r.finish(now)
+		r.finish(revision, now)
 		return true
 	case !ready && r.calm:
 		r.calm, r.began = false, now
@@ -43,71 +47,68 @@ func (r *report) take(c change, now time.Time) (settled bool) {
 	return false
 }
 
-// animate lets times and spinners move while a round is going on.
+// animate lets times move while a round is going on.
 func (r *report) animate(now time.Time) {
 	if !r.calm {
 		r.paint(now)
 	}
 }
 
+func (r *report) nodes(now time.Time) []*landscape.Node {
+	return r.latest.Tree(landscape.TreeOptions{Sources: true, Now: now})
+}
+
+func (r *report) lines(now time.Time) []string {
+	return append([]string{""}, landscape.TreeTable(r.nodes(now), false).Lines(r.screen.Width(), r.screen.Paint)...)
+}
+
 // paint shows the tree in place.
 func (r *report) paint(now time.Time) {
-	if !r.screen.live {
-		return
-	}
-	flat := rows(r.landscape.tree(now))
-	for i := range flat {
-		if flat[i].mark != "" && flat[i].state == busy {
-			flat[i].mark = string(frame(now))
-		}
-	}
-	r.screen.show(append([]string{""}, table(flat, r.screen.paint)...))
-}
-
-// lines says each change once, where there is no terminal.
-func (r *report) lines(now time.Time) {
-	if r.screen.live {
-		return
-	}
-	gone := maps.Clone(r.shown)
-	for _, current := range rows(r.landscape.tree(now)) {
-		if current.id == (key{}) {
-			continue
-		}
-		delete(gone, current.id)
-		previous, known := r.shown[current.id]
-		r.shown[current.id] = current
-		if !known || current.phase != previous.phase || current.why != previous.why || current.revision != previous.revision {
-			r.line(now, current)
-		}
-	}
-	for id, last := range gone {
-		delete(r.shown, id)
-		last.phase, last.why, last.revision = "Gone", "", ""
-		r.line(now, last)
+	if r.screen.Live {
+		r.screen.Show(r.lines(now))
 	}
 }
 
-func (r *report) line(now time.Time, changed row) {
-	line := fmt.Sprintf("%s  %-28s %-12s %-24s %s", now.Format(time.TimeOnly), strings.TrimLeft(changed.title, "│├└─ "), changed.phase,
-		changed.revision, changed.why)
-	r.screen.say(strings.TrimRight(line, " "))
+// ready reports whether everything that is in Git is deployed, with the revision that was applied.
+func (r *report) ready(now time.Time) (revision string, ready bool) {
+	newest := map[string]string{}
+	for i := range r.latest.GitRepositories.Items {
+		if artifact := r.latest.GitRepositories.Items[i].Status.Artifact; artifact != nil {
+			newest[r.latest.GitRepositories.Items[i].Name] = artifact.Revision
+		}
+	}
+	for i := range r.latest.Kustomizations.Items {
+		kustomization := &r.latest.Kustomizations.Items[i]
+		revision = kustomization.Status.LastAppliedRevision
+		if revision == "" || revision != newest[kustomization.Spec.SourceRef.Name] {
+			return revision, false
+		}
+	}
+	for i := range r.latest.Installations.Items {
+		if status := landscape.StatusOf(&r.latest.Installations.Items[i], now); status.Health != landscape.Well || status.Pending {
+			return revision, false
+		}
+	}
+	return revision, revision != "" && len(r.latest.Installations.Items) > 0
 }
 
 // finish sums a round up and, without a terminal, prints the tree.
-func (r *report) finish(now time.Time) {
-	revision, _ := r.landscape.ready()
-	counts := r.landscape.runs()
-	r.screen.sayf("%s %s  %s is deployed after %s: %s.", r.screen.paint.green("✓"), now.Format(time.TimeOnly),
-		shortRevision(revision), took(now.Sub(r.began)), difference(r.settled, counts))
+func (r *report) finish(revision string, now time.Time) {
+	counts := map[string]int64{}
+	for i := range r.latest.Installations.Items {
+		inst := &r.latest.Installations.Items[i]
+		counts[inst.Name] = landscape.StatusOf(inst, now).Runs
+	}
+	r.screen.Sayf("%s %s  %s is deployed after %s: %s.", r.screen.Paint.Green("✓"), now.Format(time.TimeOnly),
+		landscape.Short(revision), took(now.Sub(r.began)), difference(r.settled, counts))
 	r.settled = counts
-	if !r.screen.live {
+	if !r.screen.Live {
 		r.tree()
 	}
 }
 
 // difference says which Installations have run between two counts, which have not, and which are gone.
-func difference(before, after map[string]int) string {
+func difference(before, after map[string]int64) string {
 	var ran, untouched, removed []string
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		switch times := after[name] - before[name]; times {
@@ -140,13 +141,11 @@ func list(names []string) string {
 
 // leave is the end of the report: the tree stays, where it is not the last that was said anyway.
 func (r *report) leave() {
-	r.screen.show(nil)
-	if r.screen.live || !r.calm {
+	r.screen.Show(nil)
+	if r.screen.Live || !r.calm {
 		r.tree()
 	}
 }
 
 // tree prints the tree to stay.
-func (r *report) tree() {
-	r.screen.say(append(append([]string{""}, table(rows(r.landscape.tree(time.Now())), r.screen.paint)...), "")...)
-}
+func (r *report) tree() { r.screen.Say(append(r.lines(time.Now()), "")...) }

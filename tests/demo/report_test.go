@@ -4,7 +4,8 @@
 package main
 
 import (
-	"bytes"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -12,99 +13,58 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/landscape"
 )
 
-func gitRepository(revision string) *sourcev1.GitRepository {
-	source := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
-	source.Status.Artifact = &meta.Artifact{Revision: revision}
-	return source
-}
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-func kustomization(applied, attempted string, ready metav1.ConditionStatus, message string) *kustomizev1.Kustomization {
-	k := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
-	k.Spec.SourceRef.Name = "shop"
-	k.Status.LastAppliedRevision, k.Status.LastAttemptedRevision = applied, attempted
-	k.Status.Conditions = []metav1.Condition{{Type: meta.ReadyCondition, Status: ready, Message: message}}
-	return k
-}
-
-func installation(name, requested, finished string, phase v1alpha1.Phase) *v1alpha1.Installation {
-	inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Generation: 1, Labels: map[string]string{"kustomize.toolkit.fluxcd.io/name": "shop"},
-	}}
-	inst.Status.ObservedGeneration = 1
-	inst.Status.JobID, inst.Status.JobIDFinished, inst.Status.Phase = requested, finished, phase
-	return inst
-}
-
-func plainReport() (*report, *bytes.Buffer) {
-	var out bytes.Buffer
-	return newReport(&screen{out: &out, size: func() (int, int, error) { return 0, 0, assert.AnError }}, noon), &out
-}
-
-func (r *report) see(objects ...client.Object) (settled bool) {
-	for _, object := range objects {
-		settled = r.take(change{object: object}, noon.Add(time.Second))
-	}
-	return settled
+// inGit is a landscape of one Installation: the newest revision, the applied one, and how far its job is.
+func inGit(newest, applied, finished string, phase v1alpha1.Phase) *landscape.Snapshot {
+	s := &landscape.Snapshot{}
+	source := sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	source.Status.Artifact = &meta.Artifact{Revision: newest}
+	s.GitRepositories.Items = []sourcev1.GitRepository{source}
+	kustomization := kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	kustomization.Spec.SourceRef.Name, kustomization.Status.LastAppliedRevision = "shop", applied
+	s.Kustomizations.Items = []kustomizev1.Kustomization{kustomization}
+	inst := v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: "a", Generation: 1}}
+	inst.Status.ObservedGeneration, inst.Status.JobID, inst.Status.JobIDFinished, inst.Status.Phase = 1, "1", finished, phase
+	inst.Status.History = meta.History{{TotalReconciliations: 1}}
+	s.Installations.Items = []v1alpha1.Installation{inst}
+	return s
 }
 
 func TestRoundEndsOnceEverythingIsReady(t *testing.T) {
-	r, out := plainReport()
-	inGit := []client.Object{gitRepository("main@1"), kustomization("main@1", "main@1", metav1.ConditionTrue, "")}
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	require.NoError(t, err)
+	r := newReport(landscape.NewScreen(file), noon)
+	later := noon.Add(time.Second)
 
-	assert.False(t, r.see(append(inGit, installation("a", "1", "", v1alpha1.PhaseProgressing))...))
-	assert.True(t, r.see(installation("a", "1", "1", v1alpha1.PhaseSucceeded)))
-	assert.False(t, r.see(installation("a", "1", "1", v1alpha1.PhaseSucceeded)), "a round ends once")
+	assert.False(t, r.take(inGit("main@1", "main@1", "", v1alpha1.PhaseProgressing), later))
+	assert.True(t, r.take(inGit("main@1", "main@1", "1", v1alpha1.PhaseSucceeded), later))
+	assert.False(t, r.take(inGit("main@1", "main@1", "1", v1alpha1.PhaseSucceeded), later), "a round ends once")
+	assert.False(t, r.take(inGit("main@2", "main@1", "1", v1alpha1.PhaseSucceeded), later), "the new revision is not applied")
 
-	assert.Contains(t, out.String(), "main@1 is deployed after 1.0s: ran a; untouched none.")
-}
-
-func TestNothingIsReadyBeforeTheNewRevisionIsApplied(t *testing.T) {
-	r, _ := plainReport()
-
-	assert.False(t, r.see(gitRepository("main@2"), kustomization("main@1", "main@1", metav1.ConditionTrue, ""),
-		installation("a", "1", "1", v1alpha1.PhaseSucceeded)))
-}
-
-func TestFailedRevisionStaysFailedWhileItIsTriedAgain(t *testing.T) {
-	r, out := plainReport()
-
-	r.see(gitRepository("main@1"), kustomization("", "main@1", metav1.ConditionFalse, "it is broken"))
-	out.Reset()
-	r.see(kustomization("", "main@1", metav1.ConditionUnknown, "once more"), kustomization("", "main@1", metav1.ConditionFalse, "it is broken"))
-
-	assert.Empty(t, out.String())
-}
-
-func TestNewRevisionAfterAFailureIsApplied(t *testing.T) {
-	r, out := plainReport()
-	r.see(gitRepository("main@1"), kustomization("", "main@1", metav1.ConditionFalse, "it is broken"))
-	out.Reset()
-
-	r.see(gitRepository("main@2"))
-
-	assert.Contains(t, out.String(), "Applying     main@2")
-}
-
-func TestWhatIsGoneIsSaid(t *testing.T) {
-	r, out := plainReport()
-	inst := installation("a", "1", "1", v1alpha1.PhaseSucceeded)
-	r.see(kustomization("", "", metav1.ConditionUnknown, ""), inst)
-	out.Reset()
-
-	r.take(change{object: inst, deleted: true}, noon)
-
-	assert.Equal(t, "12:00:00  Installation a               Gone\n", out.String())
+	out, err := os.ReadFile(file.Name())
+	require.NoError(t, err)
+	assert.Contains(t, string(out), "main@1 is deployed after 1.0s: ran a; untouched none.")
 }
 
 func TestDifferenceBetweenCounts(t *testing.T) {
-	before := map[string]int{"same": 1, "once": 1, "twice": 1, "removed": 1}
-	after := map[string]int{"same": 1, "once": 2, "twice": 3, "new": 1}
+	before := map[string]int64{"same": 1, "once": 1, "twice": 1, "removed": 1}
+	after := map[string]int64{"same": 1, "once": 2, "twice": 3, "new": 1}
 
 	assert.Equal(t, "ran new, once, twice (2 times); untouched same; removed removed", difference(before, after))
+}
+
+func TestTook(t *testing.T) {
+	for want, d := range map[string]time.Duration{
+		"0.1s": 120 * time.Millisecond, "59.9s": 59900 * time.Millisecond, "3m12s": 192400 * time.Millisecond,
+	} {
+		assert.Equal(t, want, took(d))
+	}
 }

@@ -10,12 +10,14 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/flux-landscaper/flux-landscaper/landscape"
 )
 
 // steps shows what is done before the landscape can be watched: on a terminal a line per step that is being worked on, which stays when
 // the step has ended; else lines as things happen.
 type steps struct {
-	screen *screen
+	screen *landscape.Screen
 
 	mu     sync.Mutex
 	active []*step
@@ -39,7 +41,7 @@ const (
 var frames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
 // newSteps returns steps that repeat themselves until end is called.
-func newSteps(screen *screen) *steps {
+func newSteps(screen *landscape.Screen) *steps {
 	s := &steps{screen: screen, done: make(chan struct{})}
 	go s.animate()
 	return s
@@ -48,12 +50,12 @@ func newSteps(screen *screen) *steps {
 // end stops the animation.
 func (s *steps) end() {
 	close(s.done)
-	s.screen.show(nil)
+	s.screen.Show(nil)
 }
 
 func (s *steps) animate() {
 	interval := plainInterval
-	if s.screen.live {
+	if s.screen.Live {
 		interval = frameInterval
 	}
 	ticker := time.NewTicker(interval)
@@ -72,20 +74,20 @@ func (s *steps) animate() {
 func (s *steps) refresh() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.screen.live {
-		s.screen.show(s.lines())
+	if s.screen.Live {
+		s.screen.Show(s.lines())
 		return
 	}
 	for _, active := range s.active {
-		s.screen.sayf("still at work: %s, %s", active.title, took(time.Since(active.started)))
+		s.screen.Sayf("still at work: %s, %s", active.title, took(time.Since(active.started)))
 	}
 }
 
 func (s *steps) lines() []string {
 	lines := make([]string, 0, len(s.active))
 	for _, active := range s.active {
-		line := fmt.Sprintf("%s %-*s %7s", spinner(s.screen.paint), titleWidth, active.title, took(time.Since(active.started)))
-		lines = append(lines, line+"  "+s.screen.paint.dim(active.detail))
+		line := fmt.Sprintf("%s %-*s %7s", spinner(s.screen.Paint), titleWidth, active.title, took(time.Since(active.started)))
+		lines = append(lines, line+"  "+s.screen.Paint.Dim(active.detail))
 	}
 	return lines
 }
@@ -93,8 +95,8 @@ func (s *steps) lines() []string {
 const titleWidth = 44
 
 // spinner shows that something is going on.
-func spinner(paint palette) string {
-	return paint.yellow(string(frame(time.Now())))
+func spinner(paint landscape.Palette) string {
+	return paint.Yellow(string(frame(time.Now())))
 }
 
 // frame is what a spinner shows at a time.
@@ -127,12 +129,12 @@ func (s *steps) finish(ended *step, err error) {
 			break
 		}
 	}
-	mark := s.screen.paint.green("✓")
+	mark := s.screen.Paint.Green("✓")
 	if err != nil {
-		mark = s.screen.paint.red("✗")
+		mark = s.screen.Paint.Red("✗")
 	}
-	s.screen.show(s.lines())
-	s.screen.sayf("%s %-*s %7s", mark, titleWidth, ended.title, took(time.Since(ended.started)))
+	s.screen.Show(s.lines())
+	s.screen.Sayf("%s %-*s %7s", mark, titleWidth, ended.title, took(time.Since(ended.started)))
 }
 
 // Write takes lines of progress; the latest is shown beside the title.
@@ -147,8 +149,8 @@ func (s *step) Write(p []byte) (int, error) {
 			return len(p), nil
 		}
 		s.detail = strings.TrimPrefix(strings.TrimSpace(line), "platform: ")
-		if !s.steps.screen.live {
-			s.steps.screen.say("  " + s.detail)
+		if !s.steps.screen.Live {
+			s.steps.screen.Say("  " + s.detail)
 		}
 	}
 }

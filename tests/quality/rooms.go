@@ -18,6 +18,7 @@ type room struct {
 // rooms in the order of docs/architecture.md. A prefix that ends with /* makes each folder below it a room of its own.
 var rooms = []room{
 	{"api", 0},
+	{"docs/spec", 0},
 	{"sources/keysize", 9},
 	{"sources/memory", 9},
 	{"sources/component", 10},
@@ -45,6 +46,7 @@ var rooms = []room{
 	{"controllers/*", 40},
 	{"deployers/*", 40},
 	{"agent", 40},
+	{"landscape", 45},
 	{"cmd/*", 50},
 	{"docs/*", 50},
 	{"config", 51},

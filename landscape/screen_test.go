@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package landscape
 
 import (
 	"bytes"
@@ -11,17 +11,17 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func terminal(out *bytes.Buffer, height int) *screen {
-	return &screen{live: true, out: out, size: func() (int, int, error) { return 80, height, nil }}
+func terminal(out *bytes.Buffer, height int) *Screen {
+	return &Screen{Live: true, out: out, size: func() (int, int, error) { return 80, height, nil }}
 }
 
 func TestBlockIsReplacedInPlace(t *testing.T) {
 	var out bytes.Buffer
 	s := terminal(&out, 24)
-	s.show([]string{"one", "two"})
+	s.Show([]string{"one", "two"})
 	out.Reset()
 
-	s.show([]string{"three"})
+	s.Show([]string{"three"})
 
 	assert.Equal(t, "\x1b[2A\r\x1b[J\x1b[?7lthree\n\x1b[?7h", out.String())
 }
@@ -29,10 +29,10 @@ func TestBlockIsReplacedInPlace(t *testing.T) {
 func TestLinesThatStayStandAboveTheBlock(t *testing.T) {
 	var out bytes.Buffer
 	s := terminal(&out, 24)
-	s.show([]string{"block"})
+	s.Show([]string{"block"})
 	out.Reset()
 
-	s.say("stays")
+	s.Say("stays")
 
 	assert.Less(t, strings.Index(out.String(), "stays"), strings.Index(out.String(), "block"))
 }
@@ -40,10 +40,10 @@ func TestLinesThatStayStandAboveTheBlock(t *testing.T) {
 func TestSameBlockIsNotWrittenAgain(t *testing.T) {
 	var out bytes.Buffer
 	s := terminal(&out, 24)
-	s.show([]string{"block"})
+	s.Show([]string{"block"})
 	out.Reset()
 
-	s.show([]string{"block"})
+	s.Show([]string{"block"})
 
 	assert.Empty(t, out.String())
 }
@@ -52,7 +52,7 @@ func TestBlockNeverOutgrowsTheTerminal(t *testing.T) {
 	var out bytes.Buffer
 	s := terminal(&out, 4)
 
-	s.show([]string{"a", "b", "c", "d", "e"})
+	s.Show([]string{"a", "b", "c", "d", "e"})
 
 	assert.Equal(t, 3, strings.Count(out.String(), "\n"))
 	assert.Contains(t, out.String(), "… 3 more lines")
@@ -60,10 +60,10 @@ func TestBlockNeverOutgrowsTheTerminal(t *testing.T) {
 
 func TestPlainOutputHasNoBlock(t *testing.T) {
 	var out bytes.Buffer
-	s := &screen{out: &out, size: func() (int, int, error) { return 0, 0, assert.AnError }}
+	s := &Screen{out: &out, size: func() (int, int, error) { return 0, 0, assert.AnError }}
 
-	s.show([]string{"block"})
-	s.say("line")
+	s.Show([]string{"block"})
+	s.Say("line")
 
 	assert.Equal(t, "line\n", out.String())
 }

@@ -1,0 +1,98 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flux-landscaper/flux-landscaper/landscape"
+)
+
+func whyCommand() *cobra.Command {
+	var from cluster
+	var output string
+	cmd := &cobra.Command{
+		Use:   "why KIND/NAME",
+		Short: "Say why an object is as it is, from the object to the cause, and who has to do what",
+		Long: "Say why an object is as it is: the chain from the object to the cause, what the reason means and what to do, where in Git it comes from, who is\n" +
+			"held up, what started the last job, and who took how long in it. Kinds are " + strings.Join(kindNames(), ", ") + ".",
+		Example: "  flux-landscaper why installation/shop -n team\n" +
+			"  flux-landscaper why kustomization/apps -n team",
+		Args: cobra.RangeArgs(1, 2),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			return from.completeObject(args, begun)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkOutput(output, "text", "yaml", "json"); err != nil {
+				return err
+			}
+			kind, name, err := kindAndName(args)
+			if err != nil {
+				return err
+			}
+			v, err := from.view(false)
+			if err != nil {
+				return err
+			}
+			snapshot, err := v.read(cmd)
+			if err != nil {
+				return err
+			}
+			object, err := find(snapshot, v.namespace, kind, name)
+			if err != nil {
+				return err
+			}
+			now := time.Now()
+			why := snapshot.Why(object, now)
+			if output != "text" {
+				return printStructured(cmd, why, output)
+			}
+			printLines(cmd.OutOrStdout(), why.Lines(v.screen.Width(), v.screen.Paint, now))
+			return nil
+		},
+	}
+	from.bindFlags(cmd.Flags())
+	from.bindNamespace(cmd.Flags())
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "How to print the result: text, yaml or json.")
+	from.complete(cmd)
+	return cmd
+}
+
+// kindNames are the names of the kinds that can be asked for.
+func kindNames() []string {
+	var names []string
+	for _, kind := range landscape.Kinds {
+		if kind.Name != "Lease" {
+			names = append(names, strings.ToLower(kind.Name))
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// completeObject completes KIND/NAME, and KIND NAME.
+func (k *cluster) completeObject(args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	kind, _, named := strings.Cut(begun, "/")
+	switch {
+	case len(args) == 1:
+		if found, ok := landscape.KindOf(args[0]); ok {
+			return k.names(found.Name, ""), cobra.ShellCompDirectiveNoFileComp
+		}
+	case named:
+		if found, ok := landscape.KindOf(kind); ok {
+			return k.names(found.Name, kind+"/"), cobra.ShellCompDirectiveNoFileComp
+		}
+	case len(args) == 0:
+		var kinds []string
+		for _, name := range kindNames() {
+			kinds = append(kinds, name+"/")
+		}
+		return kinds, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,157 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package landscape
+
+import (
+	"bufio"
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+var clock = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// sampled is a snapshot of testdata/landscape.yaml.
+func sampled(t *testing.T) *Snapshot {
+	t.Helper()
+	text, err := os.ReadFile("testdata/landscape.yaml")
+	require.NoError(t, err)
+	scheme := runtime.NewScheme()
+	require.NoError(t, AddToScheme(scheme))
+	decoder := serializer.NewCodecFactory(scheme).UniversalDeserializer()
+	var objects []runtime.Object
+	for documents := yaml.NewYAMLReader(bufferOf(text)); ; {
+		document, err := documents.Read()
+		if err == io.EOF {
+			break
+		}
+		require.NoError(t, err)
+		object, _, err := decoder.Decode(document, nil, nil)
+		require.NoError(t, err, "%s", document)
+		objects = append(objects, object)
+	}
+	snapshot, err := Read(t.Context(), fake.NewClientBuilder().WithScheme(scheme).WithRuntimeObjects(objects...).Build(), "")
+	require.NoError(t, err)
+	return snapshot
+}
+
+// golden compares lines with a file. A line must never be wider than the terminal.
+func golden(t *testing.T, name string, width int, lines []string) {
+	t.Helper()
+	text := strings.Join(lines, "\n") + "\n"
+	for _, line := range lines {
+		assert.LessOrEqual(t, length(line), width, line)
+	}
+	path := filepath.Join("testdata", fmt.Sprintf("%s.%d.txt", name, width))
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err, "run the test with -update")
+	assert.Equal(t, string(want), text, "run the test with -update if that is right")
+}
+
+func TestShownAt80And140Columns(t *testing.T) {
+	s := sampled(t)
+	list := ListOptions{Now: clock, Namespaced: true}
+	copies, wide := list, list
+	copies.Copies, wide.Wide = true, true
+	tables := map[string]*Table{
+		"dataobjects-copies": ListTable(s.Select("DataObject", copies), copies), "installations-wide": ListTable(s.Select("Installation", wide), wide),
+		"tree": TreeTable(s.Tree(TreeOptions{Now: clock}), true), "tree-data": TreeTable(s.Tree(TreeOptions{Now: clock, Data: true}), false),
+		"tree-failed": TreeTable(s.Tree(TreeOptions{Now: clock, Failed: true}), false),
+		"tree-under":  TreeTable(s.Tree(TreeOptions{Now: clock, Under: s.Find("Installation", "team", "web")}), false),
+	}
+	for _, kind := range Kinds[:7] {
+		tables[kind.Plural] = ListTable(s.Select(kind.Name, list), list)
+	}
+	for name, table := range tables {
+		t.Run(name, func(t *testing.T) {
+			for _, width := range []int{80, 140} {
+				golden(t, name, width, table.Lines(width, false))
+			}
+		})
+	}
+}
+
+func TestWhyAt80And140Columns(t *testing.T) {
+	s := sampled(t)
+	for name, of := range map[string][2]string{
+		"failed": {"Installation", "web"}, "missing": {"Installation", "search"}, "suspended": {"Installation", "reports"},
+		"drifted": {"Installation", "database"}, "agent": {"Installation", "monitoring"}, "kustomization": {"Kustomization", "apps"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := s.Find(of[0], "", of[1])
+			require.NotNil(t, object)
+			for _, width := range []int{80, 140} {
+				golden(t, "why-"+name, width, s.Why(object, clock).Lines(width, false, clock))
+			}
+		})
+	}
+}
+
+func TestTraceAt80And140Columns(t *testing.T) {
+	s := sampled(t)
+	found := s.Trace(ID{Kind: "statefulset", Name: "postgres"}, "", clock)
+	require.Len(t, found, 1)
+	for _, width := range []int{80, 140} {
+		golden(t, "trace", width, found[0].Lines(width, false))
+	}
+
+	assert.Empty(t, s.Trace(ID{Kind: "StatefulSet", Name: "postgres", Namespace: "other"}, "", clock))
+	assert.Empty(t, s.Trace(ID{Kind: "StatefulSet", Name: "postgres"}, "fenced", clock))
+	assert.Len(t, s.Trace(ID{Kind: "ClusterRole", Name: "postgres:reader"}, "production", clock), 1)
+	assert.Len(t, s.Below(s.Find("Kustomization", "", "apps")), 7)
+}
+
+func TestChangesAreSaidOnce(t *testing.T) {
+	s := sampled(t)
+	roots := func() []*Node {
+		return s.Tree(TreeOptions{Now: clock, Under: s.Find("Installation", "team", "reports")})
+	}
+	var changes Changes
+
+	assert.Equal(t, []string{"03:04:05  Installation reports         Waiting      generation 3             spec.suspend is set; nothing starts until it is removed (suspended pending)"},
+		changes.Lines(roots(), clock))
+	assert.Empty(t, changes.Lines(roots(), clock))
+	assert.Equal(t, []string{"03:04:05  Installation reports         Gone"}, changes.Lines(nil, clock))
+}
+
+func TestWithoutATerminalEachRowIsOneLine(t *testing.T) {
+	s := sampled(t)
+	table := TreeTable(s.Tree(TreeOptions{Now: clock}), false)
+
+	lines := table.Lines(0, false)
+
+	assert.Len(t, lines, len(table.Rows)+1)
+	assert.NotContains(t, strings.Join(lines, ""), "\x1b")
+}
+
+func TestSelectedByLabelsAndNames(t *testing.T) {
+	s := sampled(t)
+	storage, err := labels.Parse("team=storage")
+	require.NoError(t, err)
+
+	assert.Len(t, s.Select("Installation", ListOptions{Selector: storage}), 1)
+	assert.Len(t, s.Select("DataObject", ListOptions{Names: []string{"words"}}), 1, "the copy has the name, too")
+	assert.Nil(t, s.Find("Installation", "other", "web"))
+}
+
+func bufferOf(text []byte) *bufio.Reader { return bufio.NewReader(bytes.NewReader(text)) }

@@ -1,0 +1,462 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package landscape
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/docs/spec"
+)
+
+// Explanation says why an object is as it is.
+type Explanation struct {
+	// Chain leads from the object to the cause. It has one link where the object is well, or is the cause itself.
+	Chain []Link `json:"chain"`
+	// Means says what the reason of the cause means, and Cure what a person has to do; empty where nobody has to do anything.
+	Means string `json:"means,omitempty"`
+	Cure  string `json:"cure,omitempty"`
+	// Git says which commit of which repository the cause comes from, where Flux applies it.
+	Git string `json:"git,omitempty"`
+	// HeldUp are the Installations that import from those of the chain, and wait with them.
+	HeldUp []string `json:"heldUp,omitempty"`
+	// Trigger says what started the last job, as far as status tells.
+	Trigger string `json:"trigger,omitempty"`
+	// Path is the critical path of the last job, from the end back to its beginning.
+	Path []Leg `json:"path,omitempty"`
+}
+
+// Link is one object on the way to a cause.
+type Link struct {
+	ID
+	Status Status `json:"status"`
+	// Notes are what is known beside the status.
+	Notes []string `json:"notes,omitempty"`
+	// Leads says how this object leads to the next; empty at the end.
+	Leads string `json:"leads,omitempty"`
+}
+
+// Leg is one object on the critical path of a job.
+type Leg struct {
+	ID
+	Began metav1.Time     `json:"began"`
+	Took  metav1.Duration `json:"took"`
+}
+
+// Why explains an object of the snapshot.
+func (s *Snapshot) Why(object client.Object, now time.Time) *Explanation {
+	why := &Explanation{}
+	seen := map[client.Object]bool{}
+	cause := object
+	for current := object; current != nil && !seen[current]; {
+		seen[current], cause = true, current
+		link := Link{ID: IDOf(current), Status: StatusOf(current, now)}
+		link.Notes = s.notes(current, &link.Status, now)
+		next, leads := s.cause(current, &link.Status, now)
+		if next != nil && !seen[next] {
+			link.Leads = leads
+		}
+		why.Chain = append(why.Chain, link)
+		if current != object {
+			seen[current] = true
+		}
+		if next == nil && leads != "" { // what would be the cause does not exist
+			why.Chain[len(why.Chain)-1].Notes = append(link.Notes, leads)
+			why.Cure = "Create it, or correct the name in spec.imports."
+		}
+		current = next
+	}
+	last := &why.Chain[len(why.Chain)-1].Status
+	if last.Health != Well {
+		words := reasons()[last.Reason]
+		why.Means, why.Cure = words.Means, cmp.Or(why.Cure, words.Cure)
+		why.Git = s.git(cause)
+	}
+	if inst, ok := object.(*v1alpha1.Installation); ok {
+		for _, consumer := range s.Consumers(inst) {
+			if StatusOf(inst, now).Health != Well {
+				why.HeldUp = append(why.HeldUp, consumer.Name)
+			}
+		}
+		why.Trigger = trigger(inst)
+	}
+	if object, ok := object.(job); ok {
+		why.Path = s.path(object)
+	}
+	return why
+}
+
+// cause returns what makes an object not well, and how it leads there; nil where the object itself is the cause. Where the cause does not
+// exist there is only the text.
+func (s *Snapshot) cause(object client.Object, status *Status, now time.Time) (next client.Object, leads string) {
+	if status.Health == Well || status.Health == Held {
+		return nil, ""
+	}
+	switch object := object.(type) {
+	case *v1alpha1.Installation:
+		return s.causeOfInstallation(object, now)
+	case *v1alpha1.Execution:
+		return s.unwellChild(object, now)
+	case *v1alpha1.DeployItem:
+		return s.causeOfItem(object, now)
+	case *v1alpha1.Target:
+		if env := s.environmentOf(object); env != nil && StatusOf(env, now).Health != Well {
+			return env, "it belongs to"
+		}
+	default:
+		if kindName(object) == "Kustomization" {
+			return s.causeOfKustomization(object, now)
+		}
+	}
+	return nil, ""
+}
+
+// unwellChild returns the child that has failed first, else the one that is still at work.
+func (s *Snapshot) unwellChild(object client.Object, now time.Time) (client.Object, string) {
+	return worst(s.Children(object), now), "below it is"
+}
+
+// worst returns the first object that fails, else the first that is held or at work; nil where all are well.
+func worst(objects []client.Object, now time.Time) client.Object {
+	for _, health := range []Health{Failing, Held, Working} {
+		for _, object := range objects {
+			if status := StatusOf(object, now); status.Health == health {
+				return object
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Snapshot) causeOfInstallation(inst *v1alpha1.Installation, now time.Time) (client.Object, string) {
+	if child, leads := s.unwellChild(inst, now); child != nil {
+		return child, leads
+	}
+	var producers []client.Object
+	for _, imported := range s.Imports(inst) {
+		switch {
+		case imported.From == inst:
+		case imported.Missing && imported.From != nil:
+			return imported.From, "it imports " + imported.ID.String() + ", which does not exist, from"
+		case imported.Missing && s.Parent(inst) == nil:
+			return nil, "it imports " + imported.ID.String() + ", which does not exist, and no Installation exports it"
+		case imported.From != nil:
+			producers = append(producers, imported.From)
+		}
+	}
+	if producer := worst(producers, now); producer != nil {
+		return producer, "it imports from"
+	}
+	for _, reference := range []*v1alpha1.SourceReference{inst.Spec.Blueprint.SourceReference, sourceOfComponent(inst)} {
+		if reference == nil {
+			continue
+		}
+		if source := s.Find(reference.Kind, cmp.Or(reference.Namespace, inst.Namespace), reference.Name); source != nil && StatusOf(source, now).Health != Well {
+			return source, "it takes its blueprint or component from"
+		}
+	}
+	return nil, ""
+}
+
+func sourceOfComponent(inst *v1alpha1.Installation) *v1alpha1.SourceReference {
+	if inst.Spec.ComponentDescriptor == nil {
+		return nil
+	}
+	return inst.Spec.ComponentDescriptor.SourceReference
+}
+
+func (s *Snapshot) causeOfItem(item *v1alpha1.DeployItem, now time.Time) (client.Object, string) {
+	target := s.targetOf(item)
+	if target == nil {
+		return nil, ""
+	}
+	if env := s.environmentOf(target); env != nil && !apimeta.IsStatusConditionTrue(env.Status.Conditions, v1alpha1.AgentConnectedCondition) {
+		return env, "its Target " + NameOf(target) + " belongs to"
+	}
+	if original := s.Find("Target", item.Namespace, NameOf(target)); original != nil && StatusOf(original, now).Health == Failing {
+		return original, "it deploys to"
+	}
+	return nil, ""
+}
+
+func (s *Snapshot) causeOfKustomization(object client.Object, now time.Time) (client.Object, string) {
+	var applied []client.Object
+	for i := range s.Installations.Items {
+		if inst := &s.Installations.Items[i]; KustomizationOf(inst) == client.ObjectKeyFromObject(object) && s.Parent(inst) == nil {
+			applied = append(applied, inst)
+		}
+	}
+	if inst := worst(applied, now); inst != nil {
+		return inst, "it applies"
+	}
+	if source := s.sourceOf(object); source != nil && StatusOf(source, now).Health != Well {
+		return source, "its source is"
+	}
+	return nil, ""
+}
+
+// targetOf returns the Target that an item names, or the original of that where the copy is not there; nil where neither is.
+func (s *Snapshot) targetOf(item *v1alpha1.DeployItem) *v1alpha1.Target {
+	if item.Spec.Target == nil {
+		return nil
+	}
+	target, _ := s.values[value{"Target", item.Namespace, item.Spec.Target.Name}].(*v1alpha1.Target)
+	if target == nil {
+		target, _ = s.Find("Target", item.Namespace, item.Annotations[v1alpha1.OriginalTargetAnnotation]).(*v1alpha1.Target)
+	}
+	return target
+}
+
+func (s *Snapshot) environmentOf(target *v1alpha1.Target) *v1alpha1.Environment {
+	env, _ := s.Find("Environment", "", target.Annotations[v1alpha1.EnvironmentAnnotation]).(*v1alpha1.Environment)
+	return env
+}
+
+// sourceOf returns the Flux source of a Kustomization, nil where it is not seen.
+func (s *Snapshot) sourceOf(object client.Object) client.Object {
+	for i := range s.Kustomizations.Items {
+		if k := &s.Kustomizations.Items[i]; k.UID == object.GetUID() && k.Name == object.GetName() {
+			return s.Find(k.Spec.SourceRef.Kind, cmp.Or(k.Spec.SourceRef.Namespace, k.Namespace), k.Spec.SourceRef.Name)
+		}
+	}
+	return nil
+}
+
+// notes are what a person should know of an object beside its status.
+func (s *Snapshot) notes(object client.Object, status *Status, now time.Time) []string {
+	var notes []string
+	switch {
+	case object.GetAnnotations()[v1alpha1.IgnoreAnnotation] == "true":
+		notes = append(notes, "Nothing is done with it until its annotation "+v1alpha1.IgnoreAnnotation+" is removed.")
+	case status.Suspended && status.Reason != protocol.ReasonSuspended:
+		notes = append(notes, "It is suspended: nothing new starts until spec.suspend is removed.")
+	}
+	if status.Drifted {
+		notes = append(notes, status.Drift)
+	}
+	item, ok := object.(*v1alpha1.DeployItem)
+	if !ok || !status.Pending {
+		return notes
+	}
+	since := ""
+	if requested := item.Status.JobIDGenerationTime; requested != nil {
+		since = ", for " + ShowAge(requested.Time, now)
+	}
+	notes = append(notes, "No deployer has begun its job"+since+".")
+	if target := s.targetOf(item); item.Spec.Target != nil && target == nil && !s.unread["Target"] {
+		return append(notes, "Its Target does not exist.")
+	}
+	if target := s.targetOf(item); s.unread["Lease"] || target != nil && s.environmentOf(target) != nil {
+		return notes // for the deployers of an Environment speaks its agent
+	}
+	if alive := s.deployersOf(item, now); len(alive) > 0 {
+		return append(notes, "Alive and serving it: "+strings.Join(alive, ", ")+".")
+	}
+	return append(notes, "No deployer that serves type "+item.Spec.Type+" with this Target renews its Lease.")
+}
+
+// deployersOf names the deployers that serve an item and whose Leases hold.
+func (s *Snapshot) deployersOf(item *v1alpha1.DeployItem, now time.Time) []string {
+	var alive []string
+	for i := range s.Leases.Items {
+		lease := &s.Leases.Items[i]
+		claim, err := liveness.ClaimOf(lease)
+		if err != nil || !claim.Serves(item, s.targetOf(item)) || lease.Spec.RenewTime == nil {
+			continue
+		}
+		holds := time.Minute
+		if lease.Spec.LeaseDurationSeconds != nil {
+			holds = time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second
+		}
+		if now.Sub(lease.Spec.RenewTime.Time) < holds {
+			alive = append(alive, claim.Deployer)
+		}
+	}
+	return alive
+}
+
+// git says which Kustomization, and which revision of its source, applies the root of an object.
+func (s *Snapshot) git(object client.Object) string {
+	root := object
+	for parent := s.Parent(root); parent != nil && parent != object; parent = s.Parent(root) {
+		root = parent
+	}
+	name := KustomizationOf(root)
+	if name.Name == "" {
+		return ""
+	}
+	text := fmt.Sprintf("%s is applied by Kustomization %s", IDOf(root), name)
+	kustomization := s.Find("Kustomization", name.Namespace, name.Name)
+	if kustomization == nil {
+		return text
+	}
+	if revision := StatusOf(kustomization, time.Time{}).Revision; revision != "" {
+		text += " from " + Short(revision)
+	}
+	if source, ok := s.sourceOf(kustomization).(*sourcev1.GitRepository); ok {
+		text += " of " + source.Spec.URL
+	}
+	return text
+}
+
+// trigger says what started the last job of an Installation, as far as its status tells.
+func trigger(inst *v1alpha1.Installation) string {
+	status := &inst.Status
+	times, clock := status.TransitionTimes, status.AutomaticReconcileStatus
+	switch {
+	case status.JobID == "" || times == nil || times.TriggerTime == nil:
+		return ""
+	case !inst.IsRoot():
+		return "the job of its parent"
+	case status.OperationJobID == status.JobID:
+		return "a person: the annotation " + v1alpha1.OperationAnnotation
+	case clock != nil && !clock.LastReconcileTime.IsZero() && times.TriggerTime.Sub(clock.LastReconcileTime.Time).Abs() < 2*time.Second:
+		return "the clock: spec.automaticReconcile"
+	case len(status.History) == 0:
+		return ""
+	case status.History[0].TotalReconciliations > 1:
+		return "a request, or the retry of a failed job: the content is the same as before"
+	case len(status.History) > 1 && status.History[0].Metadata["revision"] != status.History[1].Metadata["revision"]:
+		return fmt.Sprintf("the source: %s after %s", Short(status.History[0].Metadata["revision"]), Short(status.History[1].Metadata["revision"]))
+	case len(status.History) > 1:
+		return "new content: the spec, the imports or the files of the source"
+	}
+	return "the first content that was seen"
+}
+
+// path follows who ended last in the last job, from an object down, and who that one had to wait for.
+func (s *Snapshot) path(object job) []Leg {
+	var legs []Leg
+	seen := map[job]bool{}
+	for current := object; current != nil && !seen[current]; {
+		seen[current] = true
+		if times := current.Job().TransitionTimes; times != nil && times.TriggerTime != nil && times.FinishedTime != nil && kindName(current) != "Execution" {
+			legs = append(legs, Leg{nameOfLeg(current), *times.TriggerTime, metav1.Duration{Duration: times.FinishedTime.Sub(times.TriggerTime.Time)}})
+		}
+		next := lastEnded(s.Children(current), object.Job().JobID)
+		if inst, ok := current.(*v1alpha1.Installation); ok && next == nil && current != object {
+			next = s.lastProducer(inst, seen)
+		}
+		current = next
+	}
+	return legs
+}
+
+func nameOfLeg(object client.Object) ID {
+	id := IDOf(object)
+	id.Name = cmp.Or(object.GetLabels()[v1alpha1.ExecutionManagedNameLabel], id.Name)
+	return id
+}
+
+// lastEnded returns the object of a job that ended last, nil where none has.
+func lastEnded(objects []client.Object, id string) job {
+	var last job
+	for _, object := range objects {
+		object, ok := object.(job)
+		if !ok || object.Job().JobID != id || object.Job().TransitionTimes == nil || object.Job().TransitionTimes.FinishedTime == nil {
+			continue
+		}
+		if last == nil || last.Job().TransitionTimes.FinishedTime.Before(object.Job().TransitionTimes.FinishedTime) {
+			last = object
+		}
+	}
+	return last
+}
+
+// lastProducer returns the sibling of the same job that a sub-installation waited for longest.
+func (s *Snapshot) lastProducer(inst *v1alpha1.Installation, seen map[job]bool) job {
+	var siblings []client.Object
+	for _, imported := range s.Imports(inst) {
+		if imported.From != nil && !seen[imported.From] && s.Parent(imported.From) == s.Parent(inst) {
+			siblings = append(siblings, imported.From)
+		}
+	}
+	return lastEnded(siblings, inst.Status.JobID)
+}
+
+// words are what the reference says of a reason.
+type words struct {
+	Reason string `json:"reason"`
+	Means  string `json:"means"`
+	Cure   string `json:"cure"`
+}
+
+var reasons = sync.OnceValue(func() map[string]words {
+	var list []words
+	if err := foreign.Unmarshal(spec.Reasons, &list); err != nil {
+		panic(err) // it is part of the program, and a test reads it
+	}
+	all := map[string]words{}
+	for _, each := range list {
+		all[each.Reason] = each
+	}
+	return all
+})
+
+// Lines says an explanation in lines of at most width characters; 0 is no limit.
+func (w *Explanation) Lines(width int, paint Palette, now time.Time) []string {
+	var lines []string
+	add := func(indent int, text string) {
+		before := strings.Repeat(" ", indent)
+		if width > 0 {
+			text = strings.Join(Wrap(text, width-indent), "\n")
+		}
+		for line := range strings.SplitSeq(text, "\n") {
+			lines = append(lines, strings.TrimRight(before+line, " "))
+		}
+	}
+	indent := 0
+	for _, link := range w.Chain {
+		status := &link.Status
+		head := strings.TrimSpace(fmt.Sprintf("%s %s  %s", status.Mark(), paint.Bold(link.ID.String()), status.Word()))
+		if status.Reason != "" && status.Reason != status.Word() && status.Health != Well {
+			head += ", " + status.Reason
+		}
+		if status.Since != nil && !status.Since.IsZero() {
+			head += fmt.Sprintf(", since %s (%s)", status.Since.UTC().Format(time.RFC3339), ShowAge(status.Since.Time, now))
+		}
+		add(indent, head)
+		if message := Short(strings.TrimRight(status.Message, "\n")); message != "" && (link.Leads == "" || indent == 0) {
+			add(indent+4, message)
+		}
+		for _, note := range link.Notes {
+			add(indent+4, note)
+		}
+		if link.Leads != "" {
+			indent += 2
+			add(indent, link.Leads)
+		}
+	}
+	section := func(title, text string) {
+		if text != "" {
+			add(0, paint.Bold(title)+" "+strings.ReplaceAll(text, "`", ""))
+		}
+	}
+	lines = append(lines, "")
+	section("Means:", w.Means)
+	section("To do:", w.Cure)
+	section("Where:", w.Git)
+	section("Held up:", strings.Join(w.HeldUp, ", "))
+	section("Started by:", w.Trigger)
+	for i, leg := range w.Path {
+		if i == 0 {
+			lines = append(lines, paint.Bold("Last job, by who ended last:"))
+		}
+		add(2, fmt.Sprintf("%s  %s  %s", leg.Began.UTC().Format(time.TimeOnly), fmt.Sprintf("%7s", fmt.Sprintf("%.0fs", leg.Took.Seconds())), leg.ID))
+	}
+	return slices.Compact(lines)
+}
