@@ -21,7 +21,7 @@ BENCH        ?= .
 BENCH_FLAGS  ?= -benchtime 1x -timeout 120m
 # Tests that promise a time. They keep it on a quiet machine only (tests/pace), so bench runs them alone.
 TIMED_TESTS  := ^Test(Soak)?(BadInputFailsAtOnce|AnswersWithinFiveMilliseconds|AnInterruptEnds.*|InterruptEndsThePod|TimeoutEndsThePod|D2AChart.*|DriftIsCorrected.*|Bombs.*|ABombHasLittleTimeAsInstalled|ARenderInAChildCostsAMillisecondAtMost|OthersAreUnaffectedByBombs|PartitionsOnlyDelay|SecretsAreFoundInALogInLittleTime)$$
-TIMED_PKGS   := ./tests/behaviour ./tests/e2e/agent ./controllers/webhooks ./deployers/contract ./deployers/manifest ./deployers/helm ./deployers/container ./deployers/resources/readiness ./sources/fetch ./confined/rendering
+TIMED_PKGS   := ./tests/behaviour ./tests/e2e/agent ./controllers/webhooks ./deployers/contract ./deployers/manifest ./deployers/helm ./deployers/container ./deployers/resources ./sources/fetch ./confined/rendering
 # The database of known vulnerabilities that lint asks for.
 GOVULNDB     ?= https://vuln.go.dev
 # Flags of tests/soak/bench itself, which its doc.go lists; the other packages do not know them.

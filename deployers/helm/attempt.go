@@ -8,8 +8,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 )
 
 // attemptKey is where contract.Item.Memory holds the attempt of a job.
@@ -21,7 +20,7 @@ type attempt struct {
 	generation int64
 	// reached is the status to record once the target is as the job wants it, nil before; unready are the objects to check then.
 	reached *helmv1alpha1.ProviderStatus
-	unready []readiness.Subject
+	unready []resources.Subject
 	// sources are what the job has used of Flux sources, empty while it waits for one and where the chart comes from elsewhere; nil until the job
 	// has looked for it.
 	sources []v1alpha1.SourceStatus
@@ -32,7 +31,7 @@ type attempt struct {
 	// warning says what could not be uninstalled elsewhere.
 	warning string
 	// departure counts the tries to uninstall that.
-	departure sites.Departure
+	departure resources.Departure
 	// failures counts the operations on the release that failed; failure is the last of them.
 	failures int
 	failure  error

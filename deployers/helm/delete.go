@@ -12,8 +12,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/removal"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 )
 
 // deleteSteps are the steps of a deletion. All look at what the status records, because mode, names and Target may have changed between jobs.
@@ -67,7 +65,7 @@ func (d *deployer) beginDelete(item *contract.Item) (*job, error) {
 
 // scatter finds out what is where by the record alone.
 func (j *job) scatter(context.Context) error {
-	isKnown := !contract.HasLostRecord(j.item.DeployItem) && sites.Scatter(j.status.Inventory, j.recordedObjects())
+	isKnown := !contract.HasLostRecord(j.item.DeployItem) && resources.Scatter(j.status.Inventory, j.recordedObjects())
 	if isKnown {
 		return nil
 	}
@@ -100,14 +98,14 @@ func (j *job) retireAll(ctx context.Context) error {
 
 // deleteObjects removes the objects that were applied without a release.
 func (j *job) deleteObjects(ctx context.Context) error {
-	found, err := sites.Confirm(ctx, j.session(), slices.Concat(j.known.Attempted, j.known.Planned))
+	found, err := resources.Confirm(ctx, j.session(), slices.Concat(j.known.Attempted, j.known.Planned))
 	if err != nil {
 		return err
 	}
-	return until(removal.Delete(ctx, j.session(), resources.Union(j.known.Recorded, found), j.deletionGroups()))
+	return until(resources.Delete(ctx, j.session(), resources.Union(j.known.Recorded, found), j.deletionGroups()))
 }
 
 // leaveAllElsewhere uninstalls what is on other clusters. The deletion waits for those that cannot be reached.
 func (j *job) leaveAllElsewhere(ctx context.Context) error {
-	return until(sites.LeaveElsewhere(ctx, j.session(), j.status.Inventory, j.deletionGroups(), j.retire))
+	return until(resources.LeaveElsewhere(ctx, j.session(), j.status.Inventory, j.deletionGroups(), j.retire))
 }

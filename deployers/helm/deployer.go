@@ -22,9 +22,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 )
 
 // Name is status.deployer.name of the items that this deployer handles.
@@ -48,7 +45,7 @@ type deployer struct {
 	options Options
 	engine  *engine.Engine
 	charts  *charts.Finder
-	memory  *apply.Memory
+	memory  *resources.Memory
 	// rendered holds digests of the objects that were last applied without a release, by the UID of the DeployItem.
 	rendered *lru.Cache
 }
@@ -63,7 +60,7 @@ func New(options Options) (contract.Deployer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &deployer{options: options, engine: e, charts: found, memory: apply.NewMemory(0), rendered: lru.New(rememberedObjects)}, nil
+	return &deployer{options: options, engine: e, charts: found, memory: resources.NewMemory(0), rendered: lru.New(rememberedObjects)}, nil
 }
 
 // Name returns the name of the deployer.
@@ -86,14 +83,14 @@ type job struct {
 	status *helmv1alpha1.ProviderStatus
 	before managedresource.Inventory
 	// known is what the status says about the target, see settle.
-	known sites.Known
+	known resources.KnownObjects
 	// revisions are those of the wanted release that may have left something.
 	revisions []*engine.Release
 	// workloads are the objects of the wanted release, once it is made, with a readiness rule.
 	workloads []managedresource.ManagedResourceStatus
 
 	// health is what is asked of the objects beside the built-in checks.
-	health readiness.Health
+	health resources.Health
 
 	chart  *engine.Chart
 	source *v1alpha1.SourceStatus
@@ -116,7 +113,7 @@ type job struct {
 	rejected *helmv1alpha1.ProviderStatus
 	// desired and applied are the objects of template mode: as wanted, and as handled.
 	desired []resources.Desired
-	applied apply.Applied
+	applied resources.Applied
 }
 
 // step is one entry in the list of a job.
@@ -234,7 +231,7 @@ func (d *deployer) begin(item *contract.Item) (*job, error) {
 	if decoded.IsHelmDeployment() {
 		strategy = "" // a release has none
 	}
-	health, err := readiness.NewHealth(&decoded.ReadinessChecks, strategy)
+	health, err := resources.NewHealth(&decoded.ReadinessChecks, strategy)
 	if err != nil {
 		return nil, misconfigured(item, fmt.Errorf("spec.config: %w", err))
 	}

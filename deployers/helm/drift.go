@@ -26,7 +26,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -70,7 +69,7 @@ func (d *deployer) FindDrift(ctx context.Context, item *contract.Item, search co
 	}
 	ctx, end := d.engine.Session(engine.OnWait(ctx, item.Waits))
 	defer end()
-	options := apply.DriftOptions{DriftSearch: search, DefaultNamespace: j.config.Namespace}
+	options := resources.DriftOptions{DriftSearch: search, DefaultNamespace: j.config.Namespace}
 	if j.config.DriftDetection != nil {
 		options.Ignore = j.config.DriftDetection.Ignore
 	}
@@ -84,7 +83,7 @@ func (d *deployer) FindDrift(ctx context.Context, item *contract.Item, search co
 }
 
 // releaseDrift compares with the revision that the last job made, as it is recorded on the target.
-func (j *job) releaseDrift(ctx context.Context, options apply.DriftOptions) ([]contract.Drift, error) {
+func (j *job) releaseDrift(ctx context.Context, options resources.DriftOptions) ([]contract.Drift, error) {
 	deployed := j.status.Release
 	last, err := j.engine.Last(ctx, j.item.Target, deployed.Namespace, deployed.Name)
 	if err != nil {
@@ -112,7 +111,7 @@ func (j *job) releaseDrift(ctx context.Context, options apply.DriftOptions) ([]c
 		other, isMarked := config.ReleaseOn(live)
 		return isMarked && other != release
 	}
-	found, err := apply.FindDrift(ctx, j.session(), desired, options)
+	found, err := resources.FindDrift(ctx, j.session(), desired, options)
 	return append(found, contract.Drift{Resource: record}), err // it may have been missing
 }
 
@@ -135,7 +134,7 @@ func (j *job) lostDrift(ctx context.Context, record managedresource.ResourceRefe
 }
 
 // objectDrift compares with the objects of the chart, unless chart or values give others than those that the last job applied.
-func (j *job) objectDrift(ctx context.Context, options apply.DriftOptions) ([]contract.Drift, error) {
+func (j *job) objectDrift(ctx context.Context, options resources.DriftOptions) ([]contract.Drift, error) {
 	for _, run := range []func(*job, context.Context) error{(*job).resolveChart, (*job).readValues, (*job).renderObjects} {
 		err := run(j, ctx)
 		if _, waits := errors.AsType[*waiting](err); waits {
@@ -152,7 +151,7 @@ func (j *job) objectDrift(ctx context.Context, options apply.DriftOptions) ([]co
 	if known, found := j.rendered.Get(j.item.DeployItem.UID); !found || known != digestOf(j.desired, true) {
 		j.desired = withoutContent(j.desired)
 	}
-	return apply.FindDrift(ctx, j.session(), j.desired, options)
+	return resources.FindDrift(ctx, j.session(), j.desired, options)
 }
 
 // noteObjects notes what the job applies, for objectDrift. What Secrets hold is not part of what the status says, because its digest would tell

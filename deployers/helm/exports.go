@@ -13,7 +13,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/exports"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 )
 
 // exportValues evaluates the exports that name no object: their paths select from what the chart's templates see.
@@ -31,7 +31,7 @@ func (j *job) exportValues(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		value, ok, err := exports.Value(document, export.JSONPath)
+		value, ok, err := resources.ValueAt(document, export.JSONPath)
 		if err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func (j *job) exportValues(ctx context.Context) error {
 
 // exportFromResources reads the exports that name an object, and adds the others.
 func (j *job) exportFromResources(ctx context.Context) error {
-	found, progress, err := exports.Export(ctx, j.session(), j.config.AllExports())
+	found, progress, err := resources.Export(ctx, j.session(), j.config.AllExports())
 	if err := until(progress, err); err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (j *job) exportFromResources(ctx context.Context) error {
 		found = map[string]any{}
 	}
 	for _, key := range slices.Sorted(maps.Keys(j.attempt.values)) {
-		if err := exports.Nest(found, key, runtime.DeepCopyJSONValue(j.attempt.values[key])); err != nil {
+		if err := resources.Nest(found, key, runtime.DeepCopyJSONValue(j.attempt.values[key])); err != nil {
 			return protocol.Coded(protocol.Stall("ReadExports", "ExportConflict", "%w", err), v1alpha1.ErrorConfigurationProblem)
 		}
 	}

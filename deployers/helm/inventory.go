@@ -16,7 +16,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 )
 
 var _ contract.SiteKeeper = &deployer{}
@@ -42,7 +41,7 @@ func (d *deployer) Plan(item *v1alpha1.DeployItem, to managedresource.ClusterRef
 // IsAt compares with the cluster of the inventory. A record without one tells nothing.
 func (d *deployer) IsAt(item *v1alpha1.DeployItem, to managedresource.ClusterReference) bool {
 	status, err := config.DecodeStatus(providerStatus(item))
-	return err == nil && sites.IsAt(status.Inventory, to)
+	return err == nil && resources.IsAt(status.Inventory, to)
 }
 
 // Sites returns what the inventory says.
@@ -58,7 +57,7 @@ func (d *deployer) Sites(item *v1alpha1.DeployItem) ([]managedresource.Site, boo
 	if contract.HasLostRecord(item) {
 		return nil, false
 	}
-	isKnown := sites.Scatter(status.Inventory, (&job{status: status}).recordedObjects())
+	isKnown := resources.Scatter(status.Inventory, (&job{status: status}).recordedObjects())
 	return status.Inventory.Sites, isKnown
 }
 
@@ -68,12 +67,12 @@ func planned(status *helmv1alpha1.ProviderStatus, config *helmv1alpha1.ProviderC
 	if !config.IsHelmDeployment() {
 		return false
 	}
-	isHere := inventory.Cluster != nil && sites.SameCluster(*inventory.Cluster, to)
+	isHere := inventory.Cluster != nil && resources.SameCluster(*inventory.Cluster, to)
 	release := releaseOf(config)
 	if isHere && slices.Contains(inventory.Releases, release) {
 		return false
 	}
-	sites.Attempt(inventory, to, nil, release)
+	resources.Attempt(inventory, to, nil, release)
 	return true
 }
 
@@ -84,7 +83,7 @@ func releaseOf(config *helmv1alpha1.ProviderConfiguration) managedresource.Relea
 // Close leaves out what the API server refused.
 func (d *deployer) Close(item *v1alpha1.DeployItem, status *runtime.RawExtension) *runtime.RawExtension {
 	recorded, err := config.DecodeStatus(status.Raw)
-	if err != nil || recorded.Inventory == nil || !sites.ForgetRefused(recorded.Inventory, item.Status.JobID) {
+	if err != nil || recorded.Inventory == nil || !resources.ForgetRefused(recorded.Inventory, item.Status.JobID) {
 		return status
 	}
 	encoded, err := config.EncodeStatus(recorded)
@@ -117,7 +116,7 @@ func statusOf(item *v1alpha1.DeployItem, decoded *helmv1alpha1.ProviderConfigura
 // recordRelease records the release that the job sets out to make where the plan does not say it: the Target leads to another cluster than
 // when the job was picked up, or its cluster did not answer then.
 func (j *job) recordRelease(ctx context.Context) error {
-	if sites.IsPlanned(j.before, *j.status.Inventory.Cluster, releaseOf(j.config)) {
+	if resources.IsPlanned(j.before, *j.status.Inventory.Cluster, releaseOf(j.config)) {
 		return nil
 	}
 	j.noteRelease()
@@ -126,7 +125,7 @@ func (j *job) recordRelease(ctx context.Context) error {
 
 // recordObjects records the objects that the job sets out to apply where they are not on record.
 func (j *job) recordObjects(ctx context.Context) error {
-	attempted := sites.Attempted(j.desired, nil)
+	attempted := resources.Attempted(j.desired, nil)
 	for i := range attempted {
 		attempted[i].Resource.Namespace = cmp.Or(attempted[i].Resource.Namespace, j.config.Namespace)
 	}
@@ -134,7 +133,7 @@ func (j *job) recordObjects(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	missing := sites.Unplanned(j.before, j.recordedObjects(), *j.status.Inventory.Cluster, attempted)
+	missing := resources.Unplanned(j.before, j.recordedObjects(), *j.status.Inventory.Cluster, attempted)
 	if len(missing) == 0 {
 		return nil
 	}
@@ -147,6 +146,6 @@ func (j *job) recordObjects(ctx context.Context) error {
 func (j *job) leaveElsewhere(ctx context.Context) error {
 	var progress resources.Progress
 	var err error
-	progress, j.attempt.warning, err = sites.LeaveOrWarn(ctx, j.session(), &j.attempt.departure, j.status.Inventory, j.config.DeletionGroups, j.retire)
+	progress, j.attempt.warning, err = resources.LeaveOrWarn(ctx, j.session(), &j.attempt.departure, j.status.Inventory, j.config.DeletionGroups, j.retire)
 	return until(progress, err)
 }

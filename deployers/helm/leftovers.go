@@ -22,8 +22,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/removal"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -104,10 +102,10 @@ func (j *job) removeLeftovers(ctx context.Context) error {
 	if err := j.unmark(ctx, objects); err != nil {
 		return helmProblem(err)
 	}
-	if err := until(removal.Delete(ctx, j.session(), resources.Orphans(j.known.Recorded, objects), j.config.DeletionGroupsDuringUpdate)); err != nil {
+	if err := until(resources.Delete(ctx, j.session(), resources.Orphans(j.known.Recorded, objects), j.config.DeletionGroupsDuringUpdate)); err != nil {
 		return err
 	}
-	j.known, j.revisions = sites.Known{}, nil
+	j.known, j.revisions = resources.KnownObjects{}, nil
 	return nil
 }
 
@@ -116,7 +114,7 @@ func removeOwned(
 	ctx context.Context, s *resources.Session, cluster *target.Cluster, release managedresource.ReleaseReference,
 	leftovers []managedresource.ManagedResourceStatus,
 ) (resources.Progress, error) {
-	progress, err := removal.Request(ctx, s, cluster, leftovers, isOwnOf(release))
+	progress, err := resources.RequestDeletion(ctx, s, cluster, leftovers, isOwnOf(release))
 	if err != nil {
 		err = fmt.Errorf("an earlier attempt on helm release %s/%s left an object: %w", release.Namespace, release.Name, err)
 	}
@@ -138,7 +136,7 @@ func metadataOf(ref managedresource.ResourceReference) *metav1.PartialObjectMeta
 
 // adopt makes the objects that were applied without a release those of the wanted release, so that they stay what they are.
 func (j *job) adopt(ctx context.Context) error {
-	found, err := sites.Confirm(ctx, j.session(), j.known.Attempted)
+	found, err := resources.Confirm(ctx, j.session(), j.known.Attempted)
 	if err != nil {
 		return err
 	}

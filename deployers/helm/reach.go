@@ -17,7 +17,7 @@ import (
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/neighbours"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 )
 
 // maxActions bounds the way to a release: give up or forget, finish an uninstall, install or upgrade, and one surprise.
@@ -195,7 +195,7 @@ func (j *job) isOrphaned(ctx context.Context, last *engine.Release) (bool, error
 	if name == "" || namespace != j.item.DeployItem.Namespace {
 		return false, nil
 	}
-	owner, err := neighbours.FindDeployItem(ctx, j.item.DeployItems, namespace, name)
+	owner, err := resources.FindDeployItem(ctx, j.item.DeployItems, namespace, name)
 	return err == nil && owner == nil, err
 }
 

@@ -8,13 +8,12 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
 )
 
-func subjectsFor(managed []managedresource.ManagedResourceStatus) []readiness.Subject {
-	subjects := make([]readiness.Subject, 0, len(managed))
+func subjectsFor(managed []managedresource.ManagedResourceStatus) []resources.Subject {
+	subjects := make([]resources.Subject, 0, len(managed))
 	for _, m := range managed {
-		subjects = append(subjects, readiness.Subject{Resource: m.Resource})
+		subjects = append(subjects, resources.Subject{Resource: m.Resource})
 	}
 	return subjects
 }
@@ -23,14 +22,14 @@ func subjectsFor(managed []managedresource.ManagedResourceStatus) []readiness.Su
 func (j *job) checkDefaultReadiness(ctx context.Context) error {
 	var progress resources.Progress
 	var err error
-	j.attempt.unready, progress, err = (&readiness.Checks{Session: j.session(), Health: j.health}).Default(ctx, j.health.Asked(j.attempt.unready))
+	j.attempt.unready, progress, err = (&resources.ReadinessChecks{Session: j.session(), Health: j.health}).Default(ctx, j.health.Asked(j.attempt.unready))
 	if j.attempt.reached != nil {
-		readiness.ForgetFailedRuns(j.attempt.reached.ManagedResources, j.attempt.unready, err)
+		resources.ForgetFailedRuns(j.attempt.reached.ManagedResources, j.attempt.unready, err)
 	}
 	return until(progress, err)
 }
 
 // checkCustomReadiness asks whether the checks of the configuration hold.
 func (j *job) checkCustomReadiness(ctx context.Context) error {
-	return until(readiness.Custom(ctx, j.session(), j.config.ReadinessChecks.CustomReadinessChecks))
+	return until(resources.CustomChecks(ctx, j.session(), j.config.ReadinessChecks.CustomReadinessChecks))
 }

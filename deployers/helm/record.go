@@ -14,13 +14,12 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 )
 
 // settle sorts the inventory by the cluster that the target is.
 func (j *job) settle(ctx context.Context) error {
 	j.before = *j.status.Inventory
-	known, err := sites.Settle(ctx, j.session(), j.status.Inventory, j.recordedObjects())
+	known, err := resources.Settle(ctx, j.session(), j.status.Inventory, j.recordedObjects())
 	if err != nil {
 		return err
 	}
@@ -30,7 +29,7 @@ func (j *job) settle(ctx context.Context) error {
 		j.status.Release = nil // it is on another cluster
 	}
 	if j.status.Release != nil {
-		_, j.workloads = sites.Split(j.status.ManagedResources)
+		_, j.workloads = resources.SplitConfirmed(j.status.ManagedResources)
 	}
 	return nil
 }
@@ -41,7 +40,7 @@ func (j *job) recordedObjects() []managedresource.ManagedResourceStatus {
 	if j.status.Release == nil {
 		return j.status.ManagedResources
 	}
-	withUID, _ := sites.Split(j.status.ManagedResources)
+	withUID, _ := resources.SplitConfirmed(j.status.ManagedResources)
 	return withUID
 }
 
@@ -53,11 +52,11 @@ func (j *job) now() *helmv1alpha1.ProviderStatus {
 	recorded, attempted := j.known.Recorded, resources.Union(j.known.Attempted, j.failedObjects())
 	if status.Release != nil { // what has no UID counts as part of the release then
 		var unsure []managedresource.ManagedResourceStatus
-		recorded, unsure = sites.Split(recorded)
+		recorded, unsure = resources.SplitConfirmed(recorded)
 		attempted = resources.Union(attempted, unsure)
 	}
-	sites.Attempt(&inventory, *inventory.Cluster, resources.Orphans(attempted, recorded))
-	sites.AttemptBy(&inventory, j.item.DeployItem.Status.JobID, *inventory.Cluster, j.known.Planned)
+	resources.Attempt(&inventory, *inventory.Cluster, resources.Orphans(attempted, recorded))
+	resources.AttemptBy(&inventory, j.item.DeployItem.Status.JobID, *inventory.Cluster, j.known.Planned)
 	status.Inventory = &inventory
 	status.ManagedResources = resources.Union(recorded, j.workloads)
 	status.RecordedGeneration = j.item.DeployItem.Generation
@@ -66,7 +65,7 @@ func (j *job) now() *helmv1alpha1.ProviderStatus {
 
 // noteRelease makes the wanted release one of those of the inventory.
 func (j *job) noteRelease() {
-	j.status.Inventory.Releases = sites.WithReleases(j.status.Inventory.Releases, releaseOf(j.config))
+	j.status.Inventory.Releases = resources.WithReleases(j.status.Inventory.Releases, releaseOf(j.config))
 }
 
 func (j *job) recordAhead(ctx context.Context) error {

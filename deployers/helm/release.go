@@ -23,7 +23,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -102,12 +101,12 @@ func (j *job) deployRelease(ctx context.Context) error {
 func workloadsOf(release *engine.Release) ([]managedresource.ManagedResourceStatus, error) {
 	objects, err := objectsOf(release)
 	return slices.DeleteFunc(objects, func(m managedresource.ManagedResourceStatus) bool {
-		return !readiness.HasReadinessRule(m.Resource.APIVersion, m.Resource.Kind)
+		return !resources.HasReadinessRule(m.Resource.APIVersion, m.Resource.Kind)
 	}), err
 }
 
 // subjectsOf returns the objects of a release of which more is asked than that they exist. A Job that goes by itself may be gone by now.
-func subjectsOf(ctx context.Context, cluster *target.Cluster, health readiness.Health, release *engine.Release) ([]readiness.Subject, error) {
+func subjectsOf(ctx context.Context, cluster *target.Cluster, health resources.Health, release *engine.Release) ([]resources.Subject, error) {
 	objects, err := objectsOf(release)
 	if err != nil {
 		return nil, err
@@ -120,7 +119,7 @@ func subjectsOf(ctx context.Context, cluster *target.Cluster, health readiness.H
 	}
 	parsed, err := engine.ParseManifest(release.Manifest)
 	subjects := subjectsFor(asked)
-	for _, object := range slices.DeleteFunc(engine.Flat(parsed), func(o *unstructured.Unstructured) bool { return !readiness.GoesByItself(o) }) {
+	for _, object := range slices.DeleteFunc(engine.Flat(parsed), func(o *unstructured.Unstructured) bool { return !resources.GoesByItself(o) }) {
 		for i := range subjects {
 			ref := subjects[i].Resource
 			subjects[i].GoesByItself = subjects[i].GoesByItself || ref.Kind == object.GetKind() && ref.Name == object.GetName() &&

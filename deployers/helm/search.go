@@ -11,7 +11,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 )
 
 // search finds on the target what the record of the item has lost: releases and objects that carry its marks, UID included. An item with a
@@ -45,8 +44,8 @@ func (j *job) find(ctx context.Context) (refusal, err error) {
 		return nil, helmProblem(err)
 	}
 	inventory := j.status.Inventory
-	inventory.Releases = sites.WithReleases(inventory.Releases, found...)
-	objects, refusal, err := sites.Search(ctx, j.session(), namespaces...)
+	inventory.Releases = resources.WithReleases(inventory.Releases, found...)
+	objects, refusal, err := resources.Search(ctx, j.session(), namespaces...)
 	if err != nil {
 		return nil, fmt.Errorf("cannot look for objects of an earlier job: %w", err)
 	}

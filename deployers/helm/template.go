@@ -13,9 +13,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/removal"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 )
 
 // templateSteps are the steps of a job that applies the objects of a chart without a Helm release.
@@ -94,7 +91,7 @@ func (j *job) applyObjects(ctx context.Context) error {
 	}
 	j.session().WarnOfDeletion(j.desired, j.known.Recorded, "its chart renders none with these values")
 	var err error
-	j.applied, err = apply.Objects(ctx, j.session(), j.desired, apply.Options{
+	j.applied, err = resources.Apply(ctx, j.session(), j.desired, resources.ApplyOptions{
 		Strategy: j.config.UpdateStrategy, OnConflict: j.config.OnConflict, OnImmutable: j.config.OnImmutable,
 		DefaultNamespace: j.config.Namespace, Memory: j.memory, Known: j.known.Recorded,
 	})
@@ -105,13 +102,13 @@ func (j *job) applyObjects(ctx context.Context) error {
 
 // deleteOrphans removes the objects that earlier jobs applied and this one did not.
 func (j *job) deleteOrphans(ctx context.Context) error {
-	found, err := sites.Confirm(ctx, j.session(), resources.Orphans(j.known.Attempted, j.applied.Managed))
+	found, err := resources.Confirm(ctx, j.session(), resources.Orphans(j.known.Attempted, j.applied.Managed))
 	if err != nil {
 		return err
 	}
 	j.known.Recorded = resources.Union(j.known.Recorded, found)
 	orphans := resources.Orphans(j.known.Recorded, j.applied.Managed)
-	if err := until(removal.Delete(ctx, j.session(), orphans, j.config.DeletionGroupsDuringUpdate)); err != nil {
+	if err := until(resources.Delete(ctx, j.session(), orphans, j.config.DeletionGroupsDuringUpdate)); err != nil {
 		return err
 	}
 	j.known.Recorded, j.known.Planned = j.applied.Managed, nil

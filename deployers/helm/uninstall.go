@@ -18,7 +18,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/removal"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -92,7 +91,7 @@ func (j *job) removeLost(
 	var mu sync.Mutex
 	var stays resources.Progress
 	isOwn := isOwnOf(release)
-	progress, err := removal.Request(ctx, j.session(), cluster, lost, func(live *unstructured.Unstructured) bool {
+	progress, err := resources.RequestDeletion(ctx, j.session(), cluster, lost, func(live *unstructured.Unstructured) bool {
 		if isOwn(live) {
 			return true
 		}
@@ -117,7 +116,7 @@ func (j *job) awaitObjects(ctx context.Context, cluster *target.Cluster, last *e
 	if err != nil {
 		return resources.Progress{}, err
 	}
-	return removal.Request(ctx, j.session(), cluster, objects, func(live *unstructured.Unstructured) bool {
+	return resources.RequestDeletion(ctx, j.session(), cluster, objects, func(live *unstructured.Unstructured) bool {
 		return live.GetDeletionTimestamp() != nil && !engine.IsTaken(live, last.Namespace, last.Name)
 	})
 }

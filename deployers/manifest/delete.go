@@ -14,8 +14,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/removal"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 )
 
 // remove carries out the deletion of an item. It needs the status and, where somebody has changed them, the deletion groups; the rest of
@@ -54,12 +52,12 @@ func (d *Deployer) remove(ctx context.Context, item *contract.Item) (contract.Ou
 func withoutTarget(ctx context.Context, session *resources.Session, item *contract.Item, recorded *v1alpha2.ProviderStatus,
 	groups []managedresource.DeletionGroupDefinition) (contract.Outcome, error) {
 	inventory := inventoryOf(recorded)
-	if isSearched(item.DeployItem, recorded) || !sites.Scatter(inventory, recorded.ManagedResources) {
+	if isSearched(item.DeployItem, recorded) || !resources.Scatter(inventory, recorded.ManagedResources) {
 		return contract.Outcome{}, missingTarget(item)
 	}
 	recorded.ManagedResources, recorded.Inventory = nil, inventory
 	before := len(inventory.Sites)
-	progress, err := sites.LeaveElsewhere(ctx, session, inventory, groups, nil)
+	progress, err := resources.LeaveElsewhere(ctx, session, inventory, groups, nil)
 	outcome := progress.Outcome()
 	outcome.Done = err == nil && progress.Done()
 	if !outcome.Done && len(inventory.Sites) < before {
@@ -92,7 +90,7 @@ func uninstall(ctx context.Context, session *resources.Session, item *contract.I
 	groups []managedresource.DeletionGroupDefinition) (resources.Progress, error) {
 	search := isSearched(item.DeployItem, recorded)
 	inventory := inventoryOf(recorded)
-	known, err := sites.Settle(ctx, session, inventory, recorded.ManagedResources)
+	known, err := resources.Settle(ctx, session, inventory, recorded.ManagedResources)
 	if err != nil {
 		return resources.Progress{}, contract.CannotLook(item.DeployItem, err)
 	}
@@ -104,24 +102,24 @@ func uninstall(ctx context.Context, session *resources.Session, item *contract.I
 	if err != nil {
 		return resources.Progress{}, contract.CannotLook(item.DeployItem, fmt.Errorf("cannot look for objects of an earlier job: %w", err))
 	}
-	progress, err := removal.Delete(ctx, session, resources.Union(known.Recorded, found), groups)
+	progress, err := resources.Delete(ctx, session, resources.Union(known.Recorded, found), groups)
 	if err != nil || !progress.Done() {
 		return progress, err
 	}
 	recorded.ManagedResources, recorded.Inventory = nil, inventory
-	return sites.LeaveElsewhere(ctx, session, inventory, groups, nil)
+	return resources.LeaveElsewhere(ctx, session, inventory, groups, nil)
 }
 
 // unrecorded returns the objects on the target that no job has confirmed, and a refusal where it was to search and may list nothing.
 func unrecorded(
-	ctx context.Context, session *resources.Session, known sites.Known, search bool,
+	ctx context.Context, session *resources.Session, known resources.KnownObjects, search bool,
 ) (found []managedresource.ManagedResourceStatus, refusal, err error) {
 	attempted := slices.Concat(known.Attempted, known.Planned)
-	found, err = sites.Confirm(ctx, session, attempted)
+	found, err = resources.Confirm(ctx, session, attempted)
 	if err != nil || !search {
 		return found, nil, err
 	}
-	swept, refusal, err := sites.Search(ctx, session, sites.Namespaces(slices.Concat(known.Recorded, attempted)...)...)
+	swept, refusal, err := resources.Search(ctx, session, resources.NamespacesOf(slices.Concat(known.Recorded, attempted)...)...)
 	return resources.Union(found, swept), refusal, err
 }
 
@@ -134,7 +132,7 @@ func inManifests(item *v1alpha1.DeployItem) []managedresource.ManagedResourceSta
 	if err != nil {
 		return nil
 	}
-	return sites.Attempted(desired, nil)
+	return resources.Attempted(desired, nil)
 }
 
 // deletionGroups returns the deletion groups of the configuration. When they are broken they were never in force, and those of the last

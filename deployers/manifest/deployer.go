@@ -1,6 +1,20 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package manifest is the deployer of DeployItems of type landscaper.gardener.cloud/kubernetes-manifest (spec/deployers.md §8):
+// it applies objects to a target, removes those that left the manifests, waits until they are ready and exports fields of them.
+//
+// Every step is derived from what is observed on the target, so a call that follows the death of the process does what is left:
+//
+//   - An object that was created but not recorded exists when the next call creates it; the call reads it and follows policy and
+//     strategy, which for an object in its wanted state writes nothing.
+//   - An object that was created but not recorded, and left the manifests before the job ran again, stands in the inventory: the write
+//     that picks a job up records what the job sets out to apply, and on which Target. It is looked for and deleted when it carries label and
+//     UID of the DeployItem. Statuses without inventory only say up to which generation they are complete; where one in between may have
+//     been deployed, all kinds of the target are searched.
+//   - An object on another cluster, because the DeployItem names another Target or the Target leads elsewhere, stands in the inventory too.
+//     It is uninstalled by the Target that led there; what cannot be reached is reported and stays recorded.
+//   - An object that was deleted but is still recorded is not found, which is what the deletion wants. It promises nothing to others.
 package manifest
 
 import (
@@ -12,9 +26,7 @@ import (
 	api "github.com/flux-landscaper/flux-landscaper/api/deployers/manifest"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 )
 
 // Name is what the deployer writes to status.deployer.name.
@@ -28,14 +40,14 @@ type Options struct {
 
 // Deployer carries out DeployItems of type landscaper.gardener.cloud/kubernetes-manifest.
 type Deployer struct {
-	memory *apply.Memory
+	memory *resources.Memory
 }
 
 var _ contract.ContinuousReconciler = &Deployer{}
 
 // New returns the manifest deployer.
 func New(options Options) *Deployer {
-	return &Deployer{memory: apply.NewMemory(options.RememberedObjects)}
+	return &Deployer{memory: resources.NewMemory(options.RememberedObjects)}
 }
 
 // Name returns the name of the deployer.
@@ -77,7 +89,7 @@ type job struct {
 	recorded *runtime.RawExtension
 	warning  string
 	managed  []managedresource.ManagedResourceStatus
-	unready  []readiness.Subject
+	unready  []resources.Subject
 }
 
 // forgetFailedRuns takes from the record that a Job has run when that is what failed.
@@ -86,7 +98,7 @@ func (j *job) forgetFailedRuns(cause error) error {
 	if err != nil {
 		return err
 	}
-	readiness.ForgetFailedRuns(recorded.ManagedResources, j.unready, cause)
+	resources.ForgetFailedRuns(recorded.ManagedResources, j.unready, cause)
 	j.recorded, err = api.EncodeStatus(recorded)
 	return err
 }
@@ -108,13 +120,44 @@ func remember(item *contract.Item, reached *job) {
 }
 
 // departure returns how often the item's job has tried to leave other clusters.
-func departure(item *contract.Item) *sites.Departure {
-	if known, found := item.Memory[departureKey].(*sites.Departure); found {
+func departure(item *contract.Item) *resources.Departure {
+	if known, found := item.Memory[departureKey].(*resources.Departure); found {
 		return known
 	}
-	fresh := &sites.Departure{}
+	fresh := &resources.Departure{}
 	if item.Memory != nil {
 		item.Memory[departureKey] = fresh
 	}
 	return fresh
+}
+
+var _ contract.DriftDetector = &Deployer{}
+
+// DriftDetection returns the field driftDetection of the configuration.
+func (d *Deployer) DriftDetection(item *v1alpha1.DeployItem) (*managedresource.DriftDetection, error) {
+	return contract.DriftModeIn(item.Spec.Configuration)
+}
+
+// Deployed returns the managed resources.
+func (d *Deployer) Deployed(item *v1alpha1.DeployItem) (contract.Deployed, error) {
+	recorded, err := status(item)
+	if err != nil {
+		return contract.Deployed{}, err
+	}
+	return contract.Deployed{
+		Selector: v1alpha1.ManifestDeployItemLabel, Managers: []string{resources.FieldManager}, Objects: resources.References(recorded.ManagedResources),
+	}, nil
+}
+
+// FindDrift compares the manifests with the target.
+func (d *Deployer) FindDrift(ctx context.Context, item *contract.Item, search contract.DriftSearch) ([]contract.Drift, error) {
+	config, desired, err := expanded(item.DeployItem)
+	if err != nil {
+		return nil, err
+	}
+	options := resources.DriftOptions{DriftSearch: search, Strategy: config.UpdateStrategy}
+	if config.DriftDetection != nil {
+		options.Ignore = config.DriftDetection.Ignore
+	}
+	return resources.FindDrift(ctx, resources.NewSession(item, nil), desired, options)
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	api "github.com/flux-landscaper/flux-landscaper/api/deployers/manifest"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
@@ -18,19 +20,14 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/exports"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/removal"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 )
 
 // run is one call of Ensure.
 type run struct {
 	item     *contract.Item
 	session  *resources.Session
-	memory   *apply.Memory
-	checks   readiness.Checks
+	memory   *resources.Memory
+	checks   resources.ReadinessChecks
 	config   *v1alpha2.ProviderConfiguration
 	desired  []resources.Desired
 	recorded *v1alpha2.ProviderStatus
@@ -50,12 +47,12 @@ func (d *Deployer) begin(item *contract.Item) (*run, error) {
 	if err != nil {
 		return nil, configurationProblem(err)
 	}
-	health, err := readiness.NewHealth(&config.ReadinessChecks, config.UpdateStrategy)
+	health, err := resources.NewHealth(&config.ReadinessChecks, config.UpdateStrategy)
 	if err != nil {
 		return nil, fmt.Errorf("spec.config: %w", err)
 	}
 	session := resources.NewSession(item, nil)
-	checks := readiness.Checks{Session: session, Health: health, Confidential: sync.OnceValue(func() []string { return readiness.ConfidentialIn(desired) })}
+	checks := resources.ReadinessChecks{Session: session, Health: health, Confidential: sync.OnceValue(func() []string { return resources.ConfidentialIn(desired) })}
 	recorded, err := status(item.DeployItem)
 	if err != nil {
 		return nil, err
@@ -94,7 +91,7 @@ func (r *run) deploy(ctx context.Context) (*job, contract.Outcome, error) {
 		return nil, contract.Outcome{Untouched: true}, err
 	}
 	r.session.WarnOfDeletion(r.desired, known.Recorded, "its manifests are an empty list")
-	applied, err := apply.Objects(ctx, r.session, r.desired, apply.Options{
+	applied, err := resources.Apply(ctx, r.session, r.desired, resources.ApplyOptions{
 		Strategy: r.config.UpdateStrategy, OnConflict: r.config.OnConflict, OnImmutable: r.config.OnImmutable,
 		Memory: r.memory, Known: known.Recorded,
 	})
@@ -108,8 +105,8 @@ func (r *run) deploy(ctx context.Context) (*job, contract.Outcome, error) {
 		outcome, err := r.record(progress.Outcome(), known, err)
 		return nil, outcome, err
 	}
-	progress, warning, err := sites.LeaveOrWarn(ctx, r.session, departure(r.item), r.inventory, r.config.DeletionGroups, nil)
-	outcome, err := r.record(progress.Outcome(), sites.Known{Recorded: applied.Managed}, err)
+	progress, warning, err := resources.LeaveOrWarn(ctx, r.session, departure(r.item), r.inventory, r.config.DeletionGroups, nil)
+	outcome, err := r.record(progress.Outcome(), resources.KnownObjects{Recorded: applied.Managed}, err)
 	if err != nil || !progress.Done() {
 		return nil, outcome, err
 	}
@@ -121,13 +118,13 @@ func (r *run) deploy(ctx context.Context) (*job, contract.Outcome, error) {
 
 // known returns what earlier jobs put on the target: what is recorded and, where a job may have died before it recorded anything, what is
 // found.
-func (r *run) known(ctx context.Context) (sites.Known, error) {
+func (r *run) known(ctx context.Context) (resources.KnownObjects, error) {
 	search := isSearched(r.item.DeployItem, r.recorded)
-	known, err := sites.Settle(ctx, r.session, r.inventory, r.recorded.ManagedResources)
+	known, err := resources.Settle(ctx, r.session, r.inventory, r.recorded.ManagedResources)
 	if err != nil || !search {
 		return known, err
 	}
-	found, err := sites.Sweep(ctx, r.session, sites.Namespaces(append(sites.Attempted(r.desired, nil), known.Recorded...)...)...)
+	found, err := resources.Sweep(ctx, r.session, resources.NamespacesOf(append(resources.Attempted(r.desired, nil), known.Recorded...)...)...)
 	if err != nil {
 		return known, fmt.Errorf("cannot look for objects of an earlier job: %w", err)
 	}
@@ -137,8 +134,8 @@ func (r *run) known(ctx context.Context) (sites.Known, error) {
 
 // recordAhead records what the job sets out to do where the plan does not say it: the Target leads to another cluster than when the job was
 // picked up, or its cluster did not answer then.
-func (r *run) recordAhead(ctx context.Context, before managedresource.Inventory, known *sites.Known) error {
-	missing := sites.Unplanned(before, r.recorded.ManagedResources, *r.inventory.Cluster, sites.Attempted(r.desired, nil))
+func (r *run) recordAhead(ctx context.Context, before managedresource.Inventory, known *resources.KnownObjects) error {
+	missing := resources.Unplanned(before, r.recorded.ManagedResources, *r.inventory.Cluster, resources.Attempted(r.desired, nil))
 	if len(missing) == 0 {
 		return nil
 	}
@@ -152,14 +149,14 @@ func (r *run) recordAhead(ctx context.Context, before managedresource.Inventory,
 
 // removeLeftovers deletes what earlier jobs put on the target and the manifests no longer have. It adds to known.Recorded what was only
 // attempted and exists.
-func (r *run) removeLeftovers(ctx context.Context, known *sites.Known, applied apply.Applied) (resources.Progress, error) {
-	wanted := sites.Attempted(r.desired, nil)
-	found, err := sites.Confirm(ctx, r.session, resources.Orphans(known.Attempted, wanted))
+func (r *run) removeLeftovers(ctx context.Context, known *resources.KnownObjects, applied resources.Applied) (resources.Progress, error) {
+	wanted := resources.Attempted(r.desired, nil)
+	found, err := resources.Confirm(ctx, r.session, resources.Orphans(known.Attempted, wanted))
 	if err != nil {
 		return resources.Progress{}, err
 	}
 	known.Recorded = resources.Union(known.Recorded, found)
-	return removal.Delete(ctx, r.session, applied.Orphans(known.Recorded), r.config.DeletionGroupsDuringUpdate)
+	return resources.Delete(ctx, r.session, applied.Orphans(known.Recorded), r.config.DeletionGroupsDuringUpdate)
 }
 
 // complete checks readiness, exports and patches.
@@ -172,7 +169,7 @@ func (r *run) complete(ctx context.Context, reached *job) (contract.Outcome, err
 	if err != nil || !progress.Done() {
 		return progress.Outcome(), err
 	}
-	if err := apply.PatchAfterDeployment(ctx, r.session.Cluster, r.desired, reached.managed); err != nil {
+	if err := resources.PatchAfterDeployment(ctx, r.session.Cluster, r.desired, reached.managed); err != nil {
 		return contract.Outcome{}, err
 	}
 	return contract.Outcome{Done: true, Exports: exports}, nil
@@ -194,7 +191,7 @@ func (r *run) ready(ctx context.Context, reached *job) (resources.Progress, erro
 	if err := r.item.Checkpoint("manifest deployer: custom readiness checks"); err != nil {
 		return progress, err
 	}
-	return readiness.Custom(ctx, r.session, r.config.ReadinessChecks.CustomReadinessChecks)
+	return resources.CustomChecks(ctx, r.session, r.config.ReadinessChecks.CustomReadinessChecks)
 }
 
 func (r *run) export(ctx context.Context) (map[string]any, resources.Progress, error) {
@@ -204,15 +201,15 @@ func (r *run) export(ctx context.Context) (map[string]any, resources.Progress, e
 	if r.config.Exports == nil {
 		return nil, resources.Progress{}, nil
 	}
-	return exports.Export(ctx, r.session, r.config.Exports.Exports)
+	return resources.Export(ctx, r.session, r.config.Exports.Exports)
 }
 
 // record puts what is known into an outcome, also when it comes with an error.
-func (r *run) record(outcome contract.Outcome, known sites.Known, cause error) (contract.Outcome, error) {
+func (r *run) record(outcome contract.Outcome, known resources.KnownObjects, cause error) (contract.Outcome, error) {
 	inventory := *r.inventory
 	inventory.DeletionGroups, inventory.Sites = r.config.DeletionGroups, slices.Clone(inventory.Sites)
-	sites.Attempt(&inventory, *inventory.Cluster, resources.Orphans(known.Attempted, known.Recorded))
-	sites.AttemptBy(&inventory, r.session.Job, *inventory.Cluster, known.Planned)
+	resources.Attempt(&inventory, *inventory.Cluster, resources.Orphans(known.Attempted, known.Recorded))
+	resources.AttemptBy(&inventory, r.session.Job, *inventory.Cluster, known.Planned)
 	encoded, err := api.EncodeStatus(&v1alpha2.ProviderStatus{
 		ManagedResources: known.Recorded, RecordedGeneration: r.item.DeployItem.Generation, Inventory: &inventory,
 	})
@@ -273,4 +270,84 @@ func status(item *v1alpha1.DeployItem) (*v1alpha2.ProviderStatus, error) {
 		return nil, protocol.Coded(fmt.Errorf("status.providerStatus: %w", err), v1alpha1.ErrorInternalProblem)
 	}
 	return recorded, nil
+}
+
+var _ contract.SiteKeeper = &Deployer{}
+
+// Plan returns the provider status with the objects of the manifests as attempted. It returns nil where nothing new is attempted, where the
+// configuration is broken, and where a job without a plan may have left objects that only a search on the target finds.
+func (d *Deployer) Plan(item *v1alpha1.DeployItem, to managedresource.ClusterReference) *runtime.RawExtension {
+	config, desired, err := expanded(item)
+	if err != nil {
+		return nil
+	}
+	recorded, err := status(item)
+	if err != nil || to.Target == "" || mayHaveLeftovers(recorded, item.Generation-1) {
+		return nil
+	}
+	recorded.Inventory = inventoryOf(recorded)
+	recorded.Inventory.DeletionGroups = config.DeletionGroups
+	return planned(item, recorded, to, desired)
+}
+
+// IsAt compares with the cluster of the inventory. A record without one tells nothing.
+func (d *Deployer) IsAt(item *v1alpha1.DeployItem, to managedresource.ClusterReference) bool {
+	recorded, err := status(item)
+	return err == nil && resources.IsAt(recorded.Inventory, to)
+}
+
+// Sites returns what the inventory says.
+func (d *Deployer) Sites(item *v1alpha1.DeployItem) ([]managedresource.Site, bool) {
+	recorded, err := status(item)
+	if err != nil || isSearched(item, recorded) {
+		return nil, false
+	}
+	inventory := inventoryOf(recorded)
+	isKnown := resources.Scatter(inventory, recorded.ManagedResources)
+	return inventory.Sites, isKnown
+}
+
+// Close leaves out what the API server refused.
+func (d *Deployer) Close(item *v1alpha1.DeployItem, status *runtime.RawExtension) *runtime.RawExtension {
+	recorded, err := api.DecodeStatus(status.Raw)
+	if err != nil || recorded.Inventory == nil || !resources.ForgetRefused(recorded.Inventory, item.Status.JobID) {
+		return status
+	}
+	encoded, err := api.EncodeStatus(recorded)
+	if err != nil {
+		return status
+	}
+	return encoded
+}
+
+func planned(item *v1alpha1.DeployItem, recorded *v1alpha2.ProviderStatus, to managedresource.ClusterReference, desired []resources.Desired) *runtime.RawExtension {
+	inventory := recorded.Inventory
+	known := recorded.ManagedResources
+	if inventory.Cluster != nil && !resources.SameCluster(*inventory.Cluster, to) {
+		known = nil
+	}
+	attempted := resources.Attempted(desired, known)
+	if len(attempted) == 0 {
+		return nil
+	}
+	resources.AttemptBy(inventory, item.Status.JobID, to, attempted)
+	encoded, err := api.EncodeStatus(recorded)
+	if err != nil {
+		return nil
+	}
+	return encoded
+}
+
+// inventoryOf returns the inventory of a status, an empty one when it has none.
+func inventoryOf(recorded *v1alpha2.ProviderStatus) *managedresource.Inventory {
+	if recorded.Inventory == nil {
+		return &managedresource.Inventory{}
+	}
+	return recorded.Inventory
+}
+
+// mayHaveLeftovers reports whether a job of a generation up to last, whose plan was not recorded, may have deployed objects that the status
+// does not record. Only statuses without inventory leave that open.
+func mayHaveLeftovers(recorded *v1alpha2.ProviderStatus, last int64) bool {
+	return recorded.Inventory == nil && recorded.RecordedGeneration > 0 && last > recorded.RecordedGeneration
 }

@@ -19,8 +19,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -37,7 +35,7 @@ func TestUnknownObjectIsCreatedWithOneRequest(t *testing.T) {
 }
 
 func TestKnownUnchangedObjectIsOnlyRead(t *testing.T) {
-	for name, memory := range map[string]*apply.Memory{"with memory": apply.NewMemory(0), "without memory": nil} {
+	for name, memory := range map[string]*resources.Memory{"with memory": resources.NewMemory(0), "without memory": nil} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			b.Memory = memory
@@ -190,12 +188,12 @@ spec:
 	t.Cleanup(func() { _ = platform.Shared(t).Client().Delete(background(), crd) })
 	desired := []resources.Desired{manage(thing), manage(crd)}
 
-	first, err := b.Apply(t.Context(), desired, apply.Options{})
+	first, err := b.Apply(t.Context(), desired, resources.ApplyOptions{})
 	require.NoError(t, err)
 	if !first.Progress.Done() {
 		assert.Contains(t, first.Progress.Waiting(), "CustomResourceDefinition things."+group+" is not established yet")
 		require.Len(t, first.Progress.Watch, 1)
-		waitFor(t, crd, func(live *unstructured.Unstructured) bool { return objects.HasCondition(live, "Established", "True") })
+		waitFor(t, crd, func(live *unstructured.Unstructured) bool { return resources.HasCondition(live, "Established", "True") })
 		first = b.apply("", first.Managed, desired...)
 	}
 
@@ -211,7 +209,7 @@ func TestErrorsNameTheObjectAndAreCollected(t *testing.T) {
 		manage(b.object("{apiVersion: example.com/v1, kind: Nothing, metadata: {name: one, namespace: %[1]s}}")),
 		manage(b.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: Not-Valid, namespace: %[1]s}}")),
 		manage(good),
-	}, apply.Options{})
+	}, resources.ApplyOptions{})
 
 	assert.ErrorContains(t, err, "Nothing "+b.namespace+"/one")
 	assert.ErrorContains(t, err, "kind Nothing of apiVersion example.com/v1 is not known to target test; install its CustomResourceDefinition")
@@ -234,10 +232,10 @@ func TestATargetThatDoesNotTellItsKindsIsAskedOnce(t *testing.T) {
 	cluster.Mapper, b.Cluster = silent{}, &cluster
 	good, other := manage(b.configMap("one", "a", "1")), manage(b.configMap("two", "a", "1"))
 
-	applied, err := b.Apply(t.Context(), []resources.Desired{good, other}, apply.Options{})
+	applied, err := b.Apply(t.Context(), []resources.Desired{good, other}, resources.ApplyOptions{})
 
-	require.ErrorIs(t, err, objects.ErrUnanswered)
-	assert.Equal(t, 1, strings.Count(err.Error(), objects.ErrUnanswered.Error()))
+	require.ErrorIs(t, err, resources.ErrUnanswered)
+	assert.Equal(t, 1, strings.Count(err.Error(), resources.ErrUnanswered.Error()))
 	assert.Empty(t, applied.Refused, "nothing is wrong with the objects")
 	assert.Empty(t, applied.Managed)
 	assert.Empty(t, b.sent())
@@ -245,7 +243,7 @@ func TestATargetThatDoesNotTellItsKindsIsAskedOnce(t *testing.T) {
 
 func TestNamespacedObjectWithoutNamespaceIsMisconfigured(t *testing.T) {
 	b := newBench(t)
-	_, err := b.Apply(t.Context(), []resources.Desired{manage(parse(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}"))}, apply.Options{})
+	_, err := b.Apply(t.Context(), []resources.Desired{manage(parse(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}"))}, resources.ApplyOptions{})
 	assert.ErrorContains(t, err, "metadata.namespace is empty")
 	assert.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}, protocol.CodesOf(err))
 }
@@ -253,7 +251,7 @@ func TestNamespacedObjectWithoutNamespaceIsMisconfigured(t *testing.T) {
 func TestDefaultNamespaceIsUsed(t *testing.T) {
 	b := newBench(t)
 	_, err := b.Apply(t.Context(), []resources.Desired{manage(parse(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}"))},
-		apply.Options{DefaultNamespace: b.namespace})
+		resources.ApplyOptions{DefaultNamespace: b.namespace})
 	require.NoError(t, err)
 	assert.True(t, b.exists(b.configMap("one", "a", "1")))
 }
@@ -264,7 +262,7 @@ func TestMissingPermissionIsUnauthorized(t *testing.T) {
 	require.NoError(t, err)
 	b.Cluster = b.open(config)
 
-	_, err = b.Apply(t.Context(), []resources.Desired{manage(b.configMap("one", "a", "1"))}, apply.Options{})
+	_, err = b.Apply(t.Context(), []resources.Desired{manage(b.configMap("one", "a", "1"))}, resources.ApplyOptions{})
 
 	assert.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorUnauthorized}, protocol.CodesOf(err))
 	assert.ErrorContains(t, err, "ConfigMap "+b.namespace+"/one")
@@ -273,7 +271,7 @@ func TestMissingPermissionIsUnauthorized(t *testing.T) {
 func TestRefusalByAdmissionIsRecoverable(t *testing.T) {
 	b := newBench(t)
 	_, err := b.Apply(t.Context(), []resources.Desired{manage(b.object(
-		"{apiVersion: v1, kind: Pod, metadata: {name: one, namespace: %[1]s}, spec: {serviceAccountName: later, containers: [{name: one, image: example.com/one}]}}"))}, apply.Options{})
+		"{apiVersion: v1, kind: Pod, metadata: {name: one, namespace: %[1]s}, spec: {serviceAccountName: later, containers: [{name: one, image: example.com/one}]}}"))}, resources.ApplyOptions{})
 	assert.ErrorContains(t, err, "forbidden")
 	assert.False(t, protocol.IsUnrecoverable(err))
 }
@@ -281,7 +279,7 @@ func TestRefusalByAdmissionIsRecoverable(t *testing.T) {
 func TestSecretContentIsNotInErrors(t *testing.T) {
 	b := newBench(t)
 	secret := b.object("{apiVersion: v1, kind: Secret, metadata: {name: one, namespace: %[1]s}, type: kubernetes.io/dockerconfigjson, data: {.dockerconfigjson: dG9wLXNlY3JldA==}}")
-	_, err := b.Apply(t.Context(), []resources.Desired{manage(secret)}, apply.Options{})
+	_, err := b.Apply(t.Context(), []resources.Desired{manage(secret)}, resources.ApplyOptions{})
 	require.Error(t, err)
 	assert.NotContains(t, err.Error(), "top-secret")
 	assert.NotContains(t, err.Error(), "dG9wLXNlY3JldA")
@@ -294,7 +292,7 @@ func TestTerminatingObjectIsWaitedFor(t *testing.T) {
 	b.put(object)
 	require.NoError(t, platform.Shared(t).Client().Delete(t.Context(), object.DeepCopy()))
 
-	applied, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("one", "a", "new"))}, apply.Options{})
+	applied, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("one", "a", "new"))}, resources.ApplyOptions{})
 
 	require.NoError(t, err)
 	assert.Contains(t, applied.Progress.Waiting(), "is being deleted, held by example.com/hold")

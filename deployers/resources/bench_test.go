@@ -22,10 +22,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/removal"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
@@ -37,8 +33,8 @@ func TestMain(m *testing.M) {
 // bench is a session on a real API server that counts its requests.
 type bench struct {
 	*resources.Session
-	Memory    *apply.Memory
-	Health    readiness.Health
+	Memory    *resources.Memory
+	Health    resources.Health
 	t         *testing.T
 	namespace string
 	mu        sync.Mutex
@@ -51,7 +47,7 @@ func newBench(t *testing.T) *bench {
 	t.Helper()
 	p := platform.Shared(t)
 	b := &bench{t: t, namespace: p.Namespace(t)}
-	b.Memory = apply.NewMemory(0)
+	b.Memory = resources.NewMemory(0)
 	b.Session = &resources.Session{
 		Cluster: b.open(p.RestConfig), Owner: resources.Owner{Item: "item-" + b.namespace, UID: "uid-" + "of-item"},
 		Checkpoint: func(string) error { return nil },
@@ -112,7 +108,7 @@ func (b *bench) forget() {
 	for _, ref := range []managedresource.ResourceReference{
 		{APIVersion: "v1", Kind: "ConfigMap"}, {APIVersion: "apps/v1", Kind: "Deployment"}, {APIVersion: "batch/v1", Kind: "Job"},
 	} {
-		_, err := objects.Lookup(b.t.Context(), b.Cluster, objects.GVKOf(ref))
+		_, err := resources.Lookup(b.t.Context(), b.Cluster, resources.GVKOf(ref))
 		require.NoError(b.t, err)
 	}
 	b.sent()
@@ -137,9 +133,9 @@ func (b *bench) configMap(name, key, value string) *unstructured.Unstructured {
 	return b.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + ", namespace: %[1]s}, data: {" + key + ": '" + value + "'}}")
 }
 
-func (b *bench) apply(strategy managedresource.UpdateStrategy, known []managedresource.ManagedResourceStatus, desired ...resources.Desired) apply.Applied {
+func (b *bench) apply(strategy managedresource.UpdateStrategy, known []managedresource.ManagedResourceStatus, desired ...resources.Desired) resources.Applied {
 	b.t.Helper()
-	applied, err := b.Apply(b.t.Context(), desired, apply.Options{Strategy: strategy, Known: known})
+	applied, err := b.Apply(b.t.Context(), desired, resources.ApplyOptions{Strategy: strategy, Known: known})
 	require.NoError(b.t, err)
 	require.True(b.t, applied.Progress.Done(), applied.Progress.Waiting())
 	return applied
@@ -180,7 +176,7 @@ func (b *bench) change(object *unstructured.Unstructured, patch string, subresou
 func (b *bench) exists(object *unstructured.Unstructured) bool {
 	b.t.Helper()
 	err := platform.Shared(b.t).Client().Get(b.t.Context(), crclient.ObjectKeyFromObject(object), object.DeepCopy())
-	if objects.IsGone(err) {
+	if resources.IsGone(err) {
 		return false
 	}
 	require.NoError(b.t, err)
@@ -201,7 +197,7 @@ func withPolicy(policy managedresource.ManifestPolicy, object *unstructured.Unst
 }
 
 func managed(policy managedresource.ManifestPolicy, object *unstructured.Unstructured) managedresource.ManagedResourceStatus {
-	return managedresource.ManagedResourceStatus{Policy: policy, Resource: objects.ReferenceTo(object)}
+	return managedresource.ManagedResourceStatus{Policy: policy, Resource: resources.ReferenceTo(object)}
 }
 
 func data(object *unstructured.Unstructured) map[string]string {
@@ -224,16 +220,16 @@ func waitFor(t *testing.T, object *unstructured.Unstructured, done func(*unstruc
 }
 
 // Apply is apply.Objects with the memory of the bench.
-func (b *bench) Apply(ctx context.Context, desired []resources.Desired, options apply.Options) (apply.Applied, error) {
+func (b *bench) Apply(ctx context.Context, desired []resources.Desired, options resources.ApplyOptions) (resources.Applied, error) {
 	options.Memory = b.Memory
-	return apply.Objects(ctx, b.Session, desired, options)
+	return resources.Apply(ctx, b.Session, desired, options)
 }
 
 func (b *bench) Delete(ctx context.Context, managed []managedresource.ManagedResourceStatus,
 	groups []managedresource.DeletionGroupDefinition) (resources.Progress, error) {
-	return removal.Delete(ctx, b.Session, managed, groups)
+	return resources.Delete(ctx, b.Session, managed, groups)
 }
 
-func (b *bench) DefaultReadiness(ctx context.Context, subjects []readiness.Subject) ([]readiness.Subject, resources.Progress, error) {
-	return (&readiness.Checks{Session: b.Session, Health: b.Health}).Default(ctx, subjects)
+func (b *bench) DefaultReadiness(ctx context.Context, subjects []resources.Subject) ([]resources.Subject, resources.Progress, error) {
+	return (&resources.ReadinessChecks{Session: b.Session, Health: b.Health}).Default(ctx, subjects)
 }

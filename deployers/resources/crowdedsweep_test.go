@@ -21,7 +21,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 )
 
 // swept is a target with one kind, whose lists have so many pages of objects with all marks of an item.
@@ -86,7 +85,7 @@ func TestObjectsWithTheMarksOfAnItemFillNoMemory(t *testing.T) {
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)
 
-	found, err := sites.Sweep(t.Context(), b.Session)
+	found, err := resources.Sweep(t.Context(), b.Session)
 
 	require.NoError(t, err)
 	assert.Len(t, found, crowded.objects*crowded.pages)

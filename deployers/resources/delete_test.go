@@ -17,8 +17,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
@@ -244,9 +242,9 @@ spec: {group: '%[1]s.example.com', names: {kind: Thing, plural: things}, scope: 
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`)
 	thing := b.object("{apiVersion: '%[1]s.example.com/v1', kind: Thing, metadata: {name: held, namespace: %[1]s, finalizers: [example.com/hold]}}")
 	applied := b.apply("", nil, manage(definition)).Managed
-	waitFor(t, definition, func(live *unstructured.Unstructured) bool { return readiness.NotReady(live) == "" })
+	waitFor(t, definition, func(live *unstructured.Unstructured) bool { return resources.NotReady(live) == "" })
 	served := func() bool { // discovery lags behind the condition
-		_, err := b.Apply(t.Context(), []resources.Desired{manage(thing)}, apply.Options{})
+		_, err := b.Apply(t.Context(), []resources.Desired{manage(thing)}, resources.ApplyOptions{})
 		return err == nil
 	}
 	require.Eventually(t, served, time.Minute, 10*time.Millisecond)

@@ -15,8 +15,6 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 )
 
 // maxListDepth bounds Lists inside Lists.
@@ -41,10 +39,10 @@ func Expand(manifests []managedresource.Manifest) ([]Desired, error) {
 	for i, manifest := range manifests {
 		var fields map[string]any
 		if manifest.Manifest == nil {
-			return nil, objects.Misconfigured("manifests[%d].manifest: is empty, write the object to deploy there", i)
+			return nil, Misconfigured("manifests[%d].manifest: is empty, write the object to deploy there", i)
 		}
 		if err := kjson.UnmarshalCaseSensitivePreserveInts(manifest.Manifest.Raw, &fields); err != nil || fields == nil {
-			return nil, objects.Misconfigured("manifests[%d].manifest: is not an object, write the object to deploy there", i)
+			return nil, Misconfigured("manifests[%d].manifest: is not an object, write the object to deploy there", i)
 		}
 		more, err := expand(fmt.Sprintf("manifests[%d].manifest", i), template(manifest), fields, 0)
 		if err != nil {
@@ -72,7 +70,7 @@ func expand(path string, like Desired, content map[string]any, depth int) ([]Des
 	if err := complain(path, object); err != nil {
 		return nil, err
 	}
-	if fields.IsAggregated(object) {
+	if isAggregated(object) {
 		delete(object.Object, "rules")
 	}
 	like.Object = object
@@ -81,14 +79,14 @@ func expand(path string, like Desired, content map[string]any, depth int) ([]Des
 
 func expandList(path string, like Desired, items []any, depth int) ([]Desired, error) {
 	if depth >= maxListDepth {
-		return nil, objects.Misconfigured("%s: Lists are nested more than %d deep, flatten them", path, maxListDepth)
+		return nil, Misconfigured("%s: Lists are nested more than %d deep, flatten them", path, maxListDepth)
 	}
 	var desired []Desired
 	for i, item := range items {
 		at := fmt.Sprintf("%s.items[%d]", path, i)
 		fields, ok := item.(map[string]any)
 		if !ok {
-			return nil, objects.Misconfigured("%s: is not an object, write the object to deploy there", at)
+			return nil, Misconfigured("%s: is not an object, write the object to deploy there", at)
 		}
 		more, err := expand(at, like, fields, depth+1)
 		if err != nil {
@@ -114,22 +112,22 @@ func complain(path string, object *unstructured.Unstructured) error {
 	for _, field := range [][]string{{"apiVersion"}, {"kind"}, {"metadata", "name"}} {
 		value, _, err := unstructured.NestedString(object.Object, field...)
 		if err != nil || value == "" {
-			return objects.Misconfigured("%s.%s: is empty or no string, set it", path, join(field))
+			return Misconfigured("%s.%s: is empty or no string, set it", path, join(field))
 		}
 	}
 	if problems := content.IsPathSegmentName(object.GetName()); len(problems) > 0 {
-		return objects.Misconfigured("%s.metadata.name: %q %s, correct it", path, object.GetName(), strings.Join(problems, "; "))
+		return Misconfigured("%s.metadata.name: %q %s, correct it", path, object.GetName(), strings.Join(problems, "; "))
 	}
 	for _, field := range []string{"labels", "annotations"} {
 		if _, _, err := unstructured.NestedStringMap(object.Object, "metadata", field); err != nil {
-			return objects.Misconfigured("%s.metadata.%s: holds something that is not a string, quote the values", path, field)
+			return Misconfigured("%s.metadata.%s: holds something that is not a string, quote the values", path, field)
 		}
 	}
 	if _, _, err := unstructured.NestedString(object.Object, "metadata", "namespace"); err != nil {
-		return objects.Misconfigured("%s.metadata.namespace: is not a string, quote it", path)
+		return Misconfigured("%s.metadata.namespace: is not a string, quote it", path)
 	}
 	if _, err := schema.ParseGroupVersion(object.GetAPIVersion()); err != nil {
-		return objects.Misconfigured("%s.apiVersion: %q is malformed, write group/version", path, object.GetAPIVersion())
+		return Misconfigured("%s.apiVersion: %q is malformed, write group/version", path, object.GetAPIVersion())
 	}
 	return nil
 }

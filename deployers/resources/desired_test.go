@@ -17,7 +17,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
 )
 
 func TestUnknownPolicyDefaultsToManage(t *testing.T) {
@@ -57,7 +56,7 @@ func FuzzExpand(f *testing.F) {
 			object := d.Object.DeepCopy()
 			(Owner{Item: "item", UID: "uid"}).Mark(object, d.Policy)
 			require.True(t, (Owner{Item: "item", UID: "uid"}).Proven(object))
-			_, err := fields.Difference(d.Object, object)
+			_, err := difference(d.Object, object)
 			require.NoError(t, err)
 		}
 	})

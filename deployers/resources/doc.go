@@ -1,9 +1,12 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package resources holds what all work of a deployer on single objects of a target shares: the session of one call, desired objects, whose an
-// object is, records, and progress (spec/deployers.md §6). The manifest deployer and the helm deployer share it. The work is in the packages below.
+// Package resources brings objects to targets, and takes them away again: what deployers of objects have in common. By idea:
 //
-// Nothing in these packages waits or polls. What is not there yet comes back as a Progress that names it for a person and lists
-// the objects to watch. It promises nothing to others.
+//   - objects.go, session.go and owner.go say how a target serves an object, for whom it is worked on, and whose it is.
+//   - apply.go plans the groups, writer.go and serverside.go write single objects, strategy.go, keep.go and takeover.go decide what their content becomes.
+//   - drift.go compares objects with their manifests.
+//   - readiness.go, checks.go and pods.go say when objects are ready, and what they lack.
+//   - delete.go deletes, deletion group by deletion group; inventory.go and leave.go keep and empty the record of what is on which cluster.
+//   - holdings.go asks what other DeployItems have a right to. exports.go reads values of objects.
 package resources

@@ -17,8 +17,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -32,11 +30,11 @@ const (
 	oneSecret = `{apiVersion: v1, kind: Secret, metadata: {name: one, namespace: %[1]s}, stringData: {password: very-secret}}`
 )
 
-func (b *bench) drift(desired resources.Desired, options apply.DriftOptions) contract.Drift {
+func (b *bench) drift(desired resources.Desired, options resources.DriftOptions) contract.Drift {
 	b.t.Helper()
-	ref := objects.ReferenceTo(desired.Object)
+	ref := resources.ReferenceTo(desired.Object)
 	options.Objects = []managedresource.ResourceReference{ref}
-	found, err := apply.FindDrift(b.t.Context(), b.Session, []resources.Desired{desired}, options)
+	found, err := resources.FindDrift(b.t.Context(), b.Session, []resources.Desired{desired}, options)
 	require.NoError(b.t, err)
 	require.Len(b.t, found, 1)
 	return found[0]
@@ -49,7 +47,7 @@ func TestASearchForDriftKeepsNoWholeObjects(t *testing.T) {
 	object := b.object(oneMap)
 	b.apply("", nil, manage(object))
 	live := b.live(object)
-	drift := b.drift(manage(object), apply.DriftOptions{})
+	drift := b.drift(manage(object), resources.DriftOptions{})
 	assert.NotContains(t, fmt.Sprintf("%T", drift.Live), "unstructured")
 	assert.Equal(t, live.GetResourceVersion(), drift.Live.GetResourceVersion())
 	assert.Equal(t, live.GetManagedFields(), drift.Live.GetManagedFields(), "changes are told by them")
@@ -92,7 +90,7 @@ func TestDriftIsFound(t *testing.T) {
 			before := b.live(object)
 			b.sent()
 
-			drift := b.drift(manage(object), apply.DriftOptions{})
+			drift := b.drift(manage(object), resources.DriftOptions{})
 
 			assert.Equal(t, tc.want, drift.Fields)
 			assert.NoError(t, drift.Err)
@@ -102,9 +100,9 @@ func TestDriftIsFound(t *testing.T) {
 			}
 			assert.Equal(t, before.GetGeneration(), b.live(object).GetGeneration())
 
-			fixed := b.drift(manage(object), apply.DriftOptions{DriftSearch: contract.DriftSearch{Correct: always}})
+			fixed := b.drift(manage(object), resources.DriftOptions{DriftSearch: contract.DriftSearch{Correct: always}})
 			assert.Equal(t, len(tc.want) > 0, fixed.Corrected)
-			again := b.drift(manage(object), apply.DriftOptions{})
+			again := b.drift(manage(object), resources.DriftOptions{})
 			assert.Empty(t, again.Fields, "corrected")
 		})
 	}
@@ -116,7 +114,7 @@ func TestACorrectionKeepsWhatOthersAdded(t *testing.T) {
 	b.apply("", nil, manage(object))
 	b.change(object, "{data: {a: x, other: z}, metadata: {annotations: {other: z}}}")
 
-	drift := b.drift(manage(object), apply.DriftOptions{DriftSearch: contract.DriftSearch{Correct: always}})
+	drift := b.drift(manage(object), resources.DriftOptions{DriftSearch: contract.DriftSearch{Correct: always}})
 
 	assert.True(t, drift.Corrected)
 	live := b.live(object)
@@ -145,7 +143,7 @@ func TestIgnoredFieldsStay(t *testing.T) {
 			b.apply("", nil, manage(object))
 			changed := b.change(object, tc.change)
 
-			drift := b.drift(manage(object), apply.DriftOptions{Ignore: []managedresource.IgnoreRule{tc.rule}, DriftSearch: contract.DriftSearch{Correct: always}})
+			drift := b.drift(manage(object), resources.DriftOptions{Ignore: []managedresource.IgnoreRule{tc.rule}, DriftSearch: contract.DriftSearch{Correct: always}})
 
 			require.NoError(t, drift.Err)
 			assert.Equal(t, tc.want, drift.Fields)
@@ -185,7 +183,7 @@ func TestStrategiesAndPoliciesDecideWhatDriftIs(t *testing.T) {
 			b.apply(tc.strategy, nil, desired)
 			b.change(desired.Object, tc.change)
 
-			assert.Equal(t, tc.want, b.drift(desired, apply.DriftOptions{Strategy: tc.strategy}).Fields)
+			assert.Equal(t, tc.want, b.drift(desired, resources.DriftOptions{Strategy: tc.strategy}).Fields)
 		})
 	}
 }
@@ -207,7 +205,7 @@ func TestDriftOfObjectsThatAskToBeLeftAlone(t *testing.T) {
 			object := b.object(oneMap)
 			b.apply("", nil, manage(object))
 			b.change(object, "{data: {a: x}, metadata: {annotations: {"+tc.annotation+"}}}")
-			drift := b.drift(manage(object), apply.DriftOptions{Strategy: tc.strategy})
+			drift := b.drift(manage(object), resources.DriftOptions{Strategy: tc.strategy})
 			assert.NoError(t, drift.Err)
 			assert.Equal(t, tc.drifts, len(drift.Fields) > 0, "%v", drift.Fields)
 		})
@@ -219,7 +217,7 @@ func TestCorrectedFieldsGoWithTheManifestOfTheNextApply(t *testing.T) {
 	object := b.object(oneMap)
 	b.apply(managedresource.UpdateStrategyApply, nil, manage(object))
 	b.change(object, "data: {a: x}")
-	drift := b.drift(manage(object), apply.DriftOptions{
+	drift := b.drift(manage(object), resources.DriftOptions{
 		DriftSearch: contract.DriftSearch{Correct: always}, Strategy: managedresource.UpdateStrategyApply,
 	})
 	require.True(t, drift.Corrected)
@@ -235,19 +233,19 @@ func TestDeletedObjects(t *testing.T) {
 	b.apply("", nil, manage(object))
 	require.NoError(t, platform.Shared(t).Client().Delete(t.Context(), object.DeepCopy()))
 
-	assert.True(t, b.drift(manage(object), apply.DriftOptions{}).Missing)
+	assert.True(t, b.drift(manage(object), resources.DriftOptions{}).Missing)
 	assert.False(t, b.exists(object))
 
-	drift := b.drift(manage(object), apply.DriftOptions{DriftSearch: contract.DriftSearch{Correct: always}})
+	drift := b.drift(manage(object), resources.DriftOptions{DriftSearch: contract.DriftSearch{Correct: always}})
 	assert.True(t, drift.Missing && drift.Corrected)
 	assert.Equal(t, "1", data(b.live(object))["a"])
-	assert.Empty(t, b.drift(manage(object), apply.DriftOptions{}).Fields, "with all marks")
+	assert.Empty(t, b.drift(manage(object), resources.DriftOptions{}).Fields, "with all marks")
 }
 
 func TestAJobThatGoesByItselfIsNotMissing(t *testing.T) {
 	b := newBench(t)
 	job := b.object(`{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: %[1]s}, spec: {ttlSecondsAfterFinished: 1, template: {spec: {restartPolicy: Never, containers: [{name: c, image: example.com/c}]}}}}`)
-	assert.False(t, b.drift(manage(job), apply.DriftOptions{DriftSearch: contract.DriftSearch{Correct: always}}).Missing)
+	assert.False(t, b.drift(manage(job), resources.DriftOptions{DriftSearch: contract.DriftSearch{Correct: always}}).Missing)
 	assert.False(t, b.exists(job))
 }
 
@@ -258,7 +256,7 @@ func TestTheScaleOfSomebodyElseIsNoDrift(t *testing.T) {
 	b.apply("", nil, manage(object))
 	b.change(object, "spec: {replicas: 3}", "scale")
 
-	assert.Empty(t, b.drift(manage(object), apply.DriftOptions{}).Fields)
+	assert.Empty(t, b.drift(manage(object), resources.DriftOptions{}).Fields)
 }
 
 func TestWhatWasPatchedAfterDeploymentIsNoDrift(t *testing.T) {
@@ -266,9 +264,9 @@ func TestWhatWasPatchedAfterDeploymentIsNoDrift(t *testing.T) {
 	desired := manage(b.object(oneMap))
 	desired.PatchAfterDeployment = &runtime.RawExtension{Raw: []byte(`{"data": {"a": "patched", "b": null}}`)}
 	applied := b.apply("", nil, desired)
-	require.NoError(t, apply.PatchAfterDeployment(t.Context(), b.Cluster, []resources.Desired{desired}, applied.Managed))
+	require.NoError(t, resources.PatchAfterDeployment(t.Context(), b.Cluster, []resources.Desired{desired}, applied.Managed))
 
-	assert.Empty(t, b.drift(desired, apply.DriftOptions{}).Fields)
+	assert.Empty(t, b.drift(desired, resources.DriftOptions{}).Fields)
 }
 
 func TestAnObjectThatSomebodyTookOverIsNoDrift(t *testing.T) {
@@ -281,7 +279,7 @@ func TestAnObjectThatSomebodyTookOverIsNoDrift(t *testing.T) {
 	taken.Object["data"] = map[string]any{"a": "theirs"}
 	require.NoError(t, platform.Shared(t).Client().Update(t.Context(), taken))
 
-	drift := b.drift(manage(object), apply.DriftOptions{DriftSearch: contract.DriftSearch{Correct: always}})
+	drift := b.drift(manage(object), resources.DriftOptions{DriftSearch: contract.DriftSearch{Correct: always}})
 
 	assert.False(t, drift.IsDrifted())
 }
@@ -293,7 +291,7 @@ func TestDriftNamesWhoChangedTheObject(t *testing.T) {
 	merge := crclient.RawPatch("application/merge-patch+json", []byte(`{"data":{"a":"x"}}`))
 	require.NoError(t, platform.Shared(t).Client().Patch(t.Context(), object.DeepCopy(), merge, crclient.FieldOwner("kubectl-edit")))
 
-	assert.Equal(t, "kubectl-edit", b.drift(manage(object), apply.DriftOptions{}).Manager)
+	assert.Equal(t, "kubectl-edit", b.drift(manage(object), resources.DriftOptions{}).Manager)
 }
 
 func TestDriftOfManyObjectsIsFoundOneByOne(t *testing.T) {
@@ -306,7 +304,7 @@ func TestDriftOfManyObjectsIsFoundOneByOne(t *testing.T) {
 	b.change(desired[1].Object, "data: {a: x}")
 	b.sent()
 
-	found, err := apply.FindDrift(t.Context(), b.Session, desired, apply.DriftOptions{DriftSearch: contract.DriftSearch{Objects: []managedresource.ResourceReference{objects.ReferenceTo(desired[1].Object)}}})
+	found, err := resources.FindDrift(t.Context(), b.Session, desired, resources.DriftOptions{DriftSearch: contract.DriftSearch{Objects: []managedresource.ResourceReference{resources.ReferenceTo(desired[1].Object)}}})
 
 	require.NoError(t, err)
 	require.Len(t, found, 1)
@@ -333,7 +331,7 @@ func TestWhatTheDeployerOwns(t *testing.T) {
 			object := b.object(tc.manifest)
 			b.apply("", nil, manage(object))
 
-			drift := b.drift(manage(object), apply.DriftOptions{})
+			drift := b.drift(manage(object), resources.DriftOptions{})
 			assert.Equal(t, tc.want, drift.Owned, "%v", b.live(object).GetManagedFields())
 		})
 	}
@@ -362,7 +360,7 @@ rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]}`)}
 			first := b.apply(strategy, nil, desired...).Managed
 			waitFor(t, desired[0].Object, hasRules)
 
-			found := b.drift(desired[0], apply.DriftOptions{Strategy: strategy, DriftSearch: contract.DriftSearch{Correct: always}})
+			found := b.drift(desired[0], resources.DriftOptions{Strategy: strategy, DriftSearch: contract.DriftSearch{Correct: always}})
 			assert.False(t, found.IsDrifted(), "%v", found.Fields)
 			desired[0] = role(strings.Replace(all, "VERSION", "two", 1))
 			for _, subject := range b.apply(strategy, first, desired...).Subjects {

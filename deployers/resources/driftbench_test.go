@@ -19,7 +19,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/drift"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -36,7 +35,7 @@ func BenchmarkWatchedObjects(b *testing.B) {
 	p := platform.Shared(b)
 	namespace := p.Namespace(b)
 	var making errgroup.Group
-	making.SetLimit(objects.Parallel)
+	making.SetLimit(resources.Parallel)
 	for i := range watchedObjects {
 		making.Go(func() error { return p.Client().Create(b.Context(), watchedObject(namespace, i)) })
 	}

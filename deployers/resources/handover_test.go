@@ -22,8 +22,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/removal"
 )
 
 // landscape lets the session read these DeployItems.
@@ -134,7 +132,7 @@ func (b *bench) checkHandover(strategy managedresource.UpdateStrategy, taken boo
 	b.markAs(shared, resources.Owner{Item: "another", Namespace: "landscapes", UID: "another"})
 	b.put(shared)
 
-	applied, err := b.Apply(b.t.Context(), []resources.Desired{manage(b.configMap("shared", "a", "1"))}, apply.Options{Strategy: strategy})
+	applied, err := b.Apply(b.t.Context(), []resources.Desired{manage(b.configMap("shared", "a", "1"))}, resources.ApplyOptions{Strategy: strategy})
 
 	require.Equal(b.t, !taken, err != nil, "%v", err)
 	live := b.live(shared)
@@ -160,7 +158,7 @@ func TestOwnerWithALongNameIsFound(t *testing.T) {
 				b.landscape()
 			}
 
-			_, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("shared", "a", "1"))}, apply.Options{})
+			_, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("shared", "a", "1"))}, resources.ApplyOptions{})
 
 			assert.Equal(t, gone, err == nil, "%v", err)
 		})
@@ -183,7 +181,7 @@ func TestOwnerThatCannotBeReadIsNotGone(t *testing.T) {
 		b.put(object)
 	}
 
-	_, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("one", "a", "1")), manage(b.configMap("two", "a", "1"))}, apply.Options{})
+	_, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("one", "a", "1")), manage(b.configMap("two", "a", "1"))}, resources.ApplyOptions{})
 
 	require.ErrorContains(t, err, "belongs to DeployItem another of namespace landscapes")
 	require.ErrorContains(t, err, "no answer")
@@ -207,7 +205,7 @@ func TestOwnersOfOtherNamespacesAreNotAskedFor(t *testing.T) {
 		b.markAs(object, resources.Owner{Item: owner, Namespace: "another-tenant", UID: "another"})
 		b.put(object)
 
-		_, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("of-"+owner[:2], "a", "1"))}, apply.Options{})
+		_, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("of-"+owner[:2], "a", "1"))}, resources.ApplyOptions{})
 
 		require.ErrorContains(t, err, "belongs to DeployItem "+owner+" of namespace another-tenant")
 		require.NotContains(t, err.Error(), "no such answer")
@@ -246,7 +244,7 @@ func TestForgedMarksCostOneListOfMetadata(t *testing.T) {
 		b.put(object)
 	}
 
-	_, err := b.Apply(t.Context(), desired, apply.Options{})
+	_, err := b.Apply(t.Context(), desired, resources.ApplyOptions{})
 
 	require.NoError(t, err)
 	assert.Equal(t, 1, lists)
@@ -286,7 +284,7 @@ func TestWhatIsAbandonedIsTakenOverByEveryPolicy(t *testing.T) {
 				resources.Owner{Item: "another", Namespace: "landscapes", UID: "another"}.Mark(shared, test.mark)
 				before := b.put(shared)
 
-				applied, err := b.Apply(t.Context(), []resources.Desired{withPolicy(policy, b.configMap("shared", "a", "2"))}, apply.Options{})
+				applied, err := b.Apply(t.Context(), []resources.Desired{withPolicy(policy, b.configMap("shared", "a", "2"))}, resources.ApplyOptions{})
 
 				require.NoError(t, err)
 				live := b.live(shared)
@@ -304,13 +302,13 @@ func TestWhatIsAbandonedIsTakenOverByEveryPolicy(t *testing.T) {
 func TestHandedOverObjectIsLeftByItsFormerOwner(t *testing.T) {
 	b := newBench(t)
 	former := &resources.Session{Cluster: b.Cluster, Owner: resources.Owner{Item: "another", Namespace: "landscapes", UID: "another"}, Checkpoint: b.Checkpoint}
-	before, err := apply.Objects(t.Context(), former, []resources.Desired{manage(b.configMap("shared", "a", "1"))}, apply.Options{})
+	before, err := resources.Apply(t.Context(), former, []resources.Desired{manage(b.configMap("shared", "a", "1"))}, resources.ApplyOptions{})
 	require.NoError(t, err)
 	b.landscape(b.manifestOwner(""))
 	b.Owner.Namespace = "landscapes"
 	b.apply("", nil, manage(b.configMap("shared", "a", "1")))
 
-	progress, err := removal.Delete(t.Context(), former, before.Managed, nil)
+	progress, err := resources.Delete(t.Context(), former, before.Managed, nil)
 
 	require.NoError(t, err)
 	assert.True(t, progress.Done())

@@ -14,8 +14,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
@@ -25,7 +23,7 @@ func TestSettleTellsClustersApart(t *testing.T) {
 	applied := b.apply("", nil, manage(b.configMap("a", "a", "1"))).Managed
 	gone := []managedresource.ManagedResourceStatus{managed("manage", b.configMap("gone", "a", "1"))}
 	gone[0].Resource.UID = "gone"
-	here, err := sites.Location(t.Context(), b.Session)
+	here, err := resources.LocationOf(t.Context(), b.Session)
 	require.NoError(t, err)
 	require.NotEmpty(t, here.UID)
 	for name, test := range map[string]struct {
@@ -46,12 +44,12 @@ func TestSettleTellsClustersApart(t *testing.T) {
 			release := managedresource.ReleaseReference{Name: "r", Namespace: "n"}
 			inventory := &managedresource.Inventory{Cluster: &test.recorded, Releases: []managedresource.ReleaseReference{release}}
 
-			known, err := sites.Settle(t.Context(), b.Session, inventory, test.objects)
+			known, err := resources.Settle(t.Context(), b.Session, inventory, test.objects)
 
 			require.NoError(t, err)
 			assert.Equal(t, here, *inventory.Cluster)
 			if test.isHere {
-				assert.Equal(t, sites.Known{Recorded: test.objects}, known)
+				assert.Equal(t, resources.KnownObjects{Recorded: test.objects}, known)
 				assert.Empty(t, inventory.Sites)
 				assert.Equal(t, []managedresource.ReleaseReference{release}, inventory.Releases)
 				return
@@ -65,7 +63,7 @@ func TestSettleTellsClustersApart(t *testing.T) {
 
 func TestSettleTakesSitesOfItsClusterBack(t *testing.T) {
 	b := newBench(t)
-	here, err := sites.Location(t.Context(), b.Session)
+	here, err := resources.LocationOf(t.Context(), b.Session)
 	require.NoError(t, err)
 	confirmed, attempted := managed("manage", b.configMap("confirmed", "a", "1")), managed("manage", b.configMap("attempted", "a", "1"))
 	confirmed.Resource.UID = "u"
@@ -75,7 +73,7 @@ func TestSettleTakesSitesOfItsClusterBack(t *testing.T) {
 		{Cluster: managedresource.ClusterReference{Target: here.Target}, Resources: []managedresource.ManagedResourceStatus{attempted}},
 	}}
 
-	known, err := sites.Settle(t.Context(), b.Session, inventory, nil)
+	known, err := resources.Settle(t.Context(), b.Session, inventory, nil)
 
 	require.NoError(t, err)
 	assert.Equal(t, []managedresource.ManagedResourceStatus{confirmed}, known.Recorded)
@@ -89,7 +87,7 @@ func TestKeptObjectsAreNotRecordedElsewhere(t *testing.T) {
 	kept.Resource.UID = "u"
 	inventory := &managedresource.Inventory{Cluster: &managedresource.ClusterReference{Target: "other", UID: "x"}}
 
-	_, err := sites.Settle(t.Context(), b.Session, inventory, []managedresource.ManagedResourceStatus{kept})
+	_, err := resources.Settle(t.Context(), b.Session, inventory, []managedresource.ManagedResourceStatus{kept})
 
 	require.NoError(t, err)
 	assert.Empty(t, inventory.Sites)
@@ -110,9 +108,9 @@ func TestIdentityWithoutTheRightToReadIt(t *testing.T) {
 func TestAttemptDoesNotGrow(t *testing.T) {
 	b := newBench(t)
 	inventory := &managedresource.Inventory{}
-	objects := sites.Attempted([]resources.Desired{manage(b.configMap("a", "a", "1")), withPolicy("keep", b.configMap("kept", "a", "1")), withPolicy("ignore", b.configMap("i", "a", "1"))}, nil)
+	objects := resources.Attempted([]resources.Desired{manage(b.configMap("a", "a", "1")), withPolicy("keep", b.configMap("kept", "a", "1")), withPolicy("ignore", b.configMap("i", "a", "1"))}, nil)
 	for range 3 {
-		sites.Attempt(inventory, managedresource.ClusterReference{Target: "one"}, objects, managedresource.ReleaseReference{Name: "r"})
+		resources.Attempt(inventory, managedresource.ClusterReference{Target: "one"}, objects, managedresource.ReleaseReference{Name: "r"})
 	}
 	require.Len(t, inventory.Sites, 1)
 	assert.Len(t, inventory.Sites[0].Resources, 1)
@@ -135,7 +133,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: own}, subjects:
 
 	var found []managedresource.ManagedResourceStatus
 	require.Eventually(t, func() bool {
-		found, err = sites.Sweep(t.Context(), b.Session, b.namespace)
+		found, err = resources.Sweep(t.Context(), b.Session, b.namespace)
 		return err == nil && len(found) == 1
 	}, pace.Within(10*time.Second), 100*time.Millisecond)
 
@@ -165,7 +163,7 @@ func TestObjectsOfEveryLegalNameAreFoundAgain(t *testing.T) {
 			again := b.apply(strategy, recorded, desired...)
 			assert.Empty(t, again.Orphans(recorded))
 			for _, d := range desired {
-				assert.False(t, b.drift(d, apply.DriftOptions{Strategy: strategy}).Missing, d.Object.GetName())
+				assert.False(t, b.drift(d, resources.DriftOptions{Strategy: strategy}).Missing, d.Object.GetName())
 			}
 			for range 2 { // the first asks for the deletion, the second sees its end
 				_, err = b.Delete(t.Context(), recorded, nil)

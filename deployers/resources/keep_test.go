@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 )
 
 // byOthers is what controllers and admission do to objects of a kind between two writes.
@@ -164,13 +164,13 @@ func (b *bench) patchJSON(manager string, object *unstructured.Unstructured, pat
 
 func (b *bench) patchRaw(manager string, object *unstructured.Unstructured, kind types.PatchType, raw []byte, subresource string) {
 	b.t.Helper()
-	mapped, err := objects.Lookup(b.t.Context(), b.Cluster, object.GroupVersionKind())
+	mapped, err := resources.Lookup(b.t.Context(), b.Cluster, object.GroupVersionKind())
 	require.NoError(b.t, err)
 	var subresources []string
 	if subresource != "" {
 		subresources = []string{subresource}
 	}
-	_, err = objects.Client(b.Cluster, mapped, object.GetNamespace()).Patch(b.t.Context(), object.GetName(), kind, raw,
+	_, err = resources.Client(b.Cluster, mapped, object.GetNamespace()).Patch(b.t.Context(), object.GetName(), kind, raw,
 		metav1.PatchOptions{FieldManager: manager}, subresources...)
 	require.NoError(b.t, err)
 }

@@ -15,9 +15,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/exports"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/faults"
@@ -36,7 +33,7 @@ func checkOf(t *testing.T, text string) managedresource.CustomReadinessCheckConf
 
 func (b *bench) custom(checks ...managedresource.CustomReadinessCheckConfiguration) resources.Progress {
 	b.t.Helper()
-	progress, err := readiness.Custom(b.t.Context(), b.Session, checks)
+	progress, err := resources.CustomChecks(b.t.Context(), b.Session, checks)
 	require.NoError(b.t, err)
 	return progress
 }
@@ -129,7 +126,7 @@ exports:
 - {key: ignored, jsonPath: .Values.x}
 `)
 
-	values, progress, err := exports.Export(t.Context(), b.Session, list)
+	values, progress, err := resources.Export(t.Context(), b.Session, list)
 
 	require.NoError(t, err)
 	assert.True(t, progress.Done())
@@ -159,7 +156,7 @@ exports:
 	}
 	for _, expect := range expectations {
 		expect.change()
-		_, progress, err := exports.Export(t.Context(), b.Session, list)
+		_, progress, err := resources.Export(t.Context(), b.Session, list)
 		require.NoError(t, err)
 		assert.Equal(t, expect.waiting, progress.Waiting())
 		assert.Len(t, progress.Watch, len(progress.Reasons))
@@ -167,7 +164,7 @@ exports:
 }
 
 func TestNoExportsAreNil(t *testing.T) {
-	values, progress, err := exports.Export(t.Context(), &resources.Session{}, nil)
+	values, progress, err := resources.Export(t.Context(), &resources.Session{}, nil)
 	require.NoError(t, err)
 	assert.True(t, progress.Done())
 	assert.Nil(t, values)
@@ -191,7 +188,7 @@ func TestSweepFindsOnlyProvenObjects(t *testing.T) {
 	b.Owner.Mark(copied, "manage")
 	b.put(copied)
 
-	found, err := sites.Sweep(t.Context(), b.Session)
+	found, err := resources.Sweep(t.Context(), b.Session)
 
 	require.NoError(t, err)
 	assert.Equal(t, []managedresource.ManagedResourceStatus{managed("manage", owner)}, found)
@@ -207,7 +204,7 @@ func TestASweepWhoseListExpiresFindsEachObjectOnce(t *testing.T) {
 			cluster.Client = &faults.Expiry{Client: cluster.Client, Times: times}
 			b.Cluster = &cluster
 
-			found, err := sites.Sweep(t.Context(), b.Session)
+			found, err := resources.Sweep(t.Context(), b.Session)
 
 			if times < 0 {
 				require.ErrorContains(t, err, "cannot list ConfigMap on target")
@@ -228,7 +225,7 @@ func TestConfirmFindsWhatACrashLeft(t *testing.T) {
 	(resources.Owner{Item: b.Owner.Item, UID: "another"}).Mark(former, "manage")
 	b.put(former)
 
-	found, err := sites.Confirm(t.Context(), b.Session, sites.Attempted([]resources.Desired{manage(mine), manage(never), manage(theirs), manage(former)}, nil))
+	found, err := resources.Confirm(t.Context(), b.Session, resources.Attempted([]resources.Desired{manage(mine), manage(never), manage(theirs), manage(former)}, nil))
 
 	require.NoError(t, err)
 	assert.Equal(t, []managedresource.ManagedResourceStatus{managed("manage", b.live(mine))}, found)

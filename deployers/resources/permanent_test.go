@@ -17,8 +17,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 )
 
 // limits is a definition whose objects have a number.
@@ -67,11 +65,11 @@ func TestErrorsThatTheSameInputCanOnlyRepeatEndAJob(t *testing.T) {
 				}
 				desired, err := resources.Expand(manifests)
 				for attempt := 0; err == nil && attempt < 200; attempt++ {
-					var applied apply.Applied
-					if applied, err = b.Apply(t.Context(), desired, apply.Options{Strategy: strategy}); err != nil || applied.Progress.Done() {
+					var applied resources.Applied
+					if applied, err = b.Apply(t.Context(), desired, resources.ApplyOptions{Strategy: strategy}); err != nil || applied.Progress.Done() {
 						break
 					}
-					waitFor(t, desired[0].Object, func(live *unstructured.Unstructured) bool { return objects.HasCondition(live, "Established", "True") })
+					waitFor(t, desired[0].Object, func(live *unstructured.Unstructured) bool { return resources.HasCondition(live, "Established", "True") })
 				}
 
 				require.Error(t, err)

@@ -15,7 +15,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
 )
 
 // owners are the states an object may be in before a job: how its marks are changed, absent objects are not there.
@@ -92,8 +91,8 @@ func (b *bench) checkPolicy(policy managedresource.ManifestPolicy, strategy mana
 	desired := withPolicy(policy, object)
 	desired.PatchAfterDeployment = &runtime.RawExtension{Raw: []byte(`{"data":{"patched":"yes"}}`)}
 
-	applied, err := b.Apply(b.t.Context(), []resources.Desired{desired}, apply.Options{Strategy: strategy})
-	patchErr := apply.PatchAfterDeployment(b.t.Context(), b.Cluster, []resources.Desired{desired}, applied.Managed)
+	applied, err := b.Apply(b.t.Context(), []resources.Desired{desired}, resources.ApplyOptions{Strategy: strategy})
+	patchErr := resources.PatchAfterDeployment(b.t.Context(), b.Cluster, []resources.Desired{desired}, applied.Managed)
 
 	assert.Equal(b.t, expect.refused, err != nil, "%s: refused: %v", owner, err)
 	assert.NoError(b.t, patchErr, owner)
@@ -119,7 +118,7 @@ func TestForeignObjectAsWantedCountsOnlyWherePolicyNeverDeletes(t *testing.T) {
 			b.markAs(shared, resources.Owner{Item: "another", Namespace: "elsewhere", UID: "another"})
 			before := b.put(shared)
 
-			applied, err := b.Apply(t.Context(), []resources.Desired{withPolicy(policy, b.configMap("shared", "a", "1"))}, apply.Options{})
+			applied, err := b.Apply(t.Context(), []resources.Desired{withPolicy(policy, b.configMap("shared", "a", "1"))}, resources.ApplyOptions{})
 
 			assert.Equal(t, refused, err != nil, "%v", err)
 			assert.Empty(t, applied.Managed)
@@ -135,7 +134,7 @@ func TestRefusalNamesTheOwner(t *testing.T) {
 	b.markAs(shared, resources.Owner{Item: "another", Namespace: "elsewhere", UID: "another"})
 	b.put(shared)
 
-	_, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("shared", "a", "2"))}, apply.Options{})
+	_, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("shared", "a", "2"))}, resources.ApplyOptions{})
 
 	assert.ErrorContains(t, err, "belongs to DeployItem another of namespace elsewhere; remove it there")
 }

@@ -11,8 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 )
 
 func TestReadinessFollowsTheLiveStatus(t *testing.T) {
@@ -28,7 +27,7 @@ spec: {replicas: 0, selector: {matchLabels: {app: web}}, template: {metadata: {l
 	require.Len(t, unready, 1)
 	require.Len(t, progress.Watch, 1)
 	assert.Equal(t, "ReplicaSet", progress.Watch[0].Kind)
-	waitFor(t, set, func(live *unstructured.Unstructured) bool { return readiness.NotReady(live) == "" })
+	waitFor(t, set, func(live *unstructured.Unstructured) bool { return resources.NotReady(live) == "" })
 	_, progress, err = b.DefaultReadiness(t.Context(), unready)
 	require.NoError(t, err)
 	assert.True(t, progress.Done())
@@ -48,7 +47,7 @@ func TestReadinessOfJustAppliedObjectsTakesNoRequest(t *testing.T) {
 
 func TestObjectThatDoesNotExistIsNotReady(t *testing.T) {
 	b := newBench(t)
-	_, progress, err := b.DefaultReadiness(t.Context(), []readiness.Subject{{Resource: objects.ReferenceTo(b.configMap("one", "a", "1"))}})
+	_, progress, err := b.DefaultReadiness(t.Context(), []resources.Subject{{Resource: resources.ReferenceTo(b.configMap("one", "a", "1"))}})
 	require.NoError(t, err)
 	assert.Equal(t, "ConfigMap "+b.namespace+"/one does not exist", progress.Waiting())
 }
@@ -57,7 +56,7 @@ func TestTimeoutNamesTheObject(t *testing.T) {
 	b := newBench(t)
 	var checkpoints []string
 	b.Checkpoint = func(name string) error { checkpoints = append(checkpoints, name); return nil }
-	_, _, err := b.DefaultReadiness(t.Context(), []readiness.Subject{{Resource: managedresource.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"}}})
+	_, _, err := b.DefaultReadiness(t.Context(), []resources.Subject{{Resource: managedresource.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"}}})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"deployer: during readiness check - resource a/b of type ConfigMap"}, checkpoints)
 }

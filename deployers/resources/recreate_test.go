@@ -14,7 +14,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -44,7 +43,7 @@ func TestImmutableFields(t *testing.T) {
 		for _, strategy := range []managedresource.UpdateStrategy{"update", "patch", "apply"} {
 			t.Run(name+" by "+string(strategy), func(t *testing.T) {
 				b := newBench(t)
-				options := apply.Options{Strategy: strategy, OnImmutable: test.onImmutable}
+				options := resources.ApplyOptions{Strategy: strategy, OnImmutable: test.onImmutable}
 				with := func(version string) []resources.Desired {
 					object := b.version(test.text, version)
 					object.SetAnnotations(test.annotations)
@@ -82,7 +81,7 @@ func (b *bench) release(object *unstructured.Unstructured) {
 	b.awaitGone(object)
 }
 
-func (b *bench) applyWith(options apply.Options, desired []resources.Desired) apply.Applied {
+func (b *bench) applyWith(options resources.ApplyOptions, desired []resources.Desired) resources.Applied {
 	b.t.Helper()
 	applied, err := b.Apply(b.t.Context(), desired, options)
 	require.NoError(b.t, err)
@@ -96,7 +95,7 @@ func TestAnInvalidObjectIsNotDeletedToBeMadeAnew(t *testing.T) {
 restartPolicy: VERSION, containers: [{name: one, image: example.com/one}]}}}}`
 	known := b.apply(serverSideApply, nil, manage(b.version(text, "Never"))).Managed
 
-	_, err := b.Apply(t.Context(), []resources.Desired{manage(b.version(text, "Always"))}, apply.Options{Strategy: serverSideApply, OnImmutable: "Recreate", Known: known})
+	_, err := b.Apply(t.Context(), []resources.Desired{manage(b.version(text, "Always"))}, resources.ApplyOptions{Strategy: serverSideApply, OnImmutable: "Recreate", Known: known})
 
 	require.Error(t, err)
 	assert.Equal(t, known[0].Resource.UID, b.live(b.version(text, "Never")).GetUID())
@@ -106,7 +105,7 @@ func TestObjectsOfSomebodyElseAreNotMadeAnew(t *testing.T) {
 	b := newBench(t)
 	before := b.put(b.version(fixed, "1"))
 
-	_, err := b.Apply(t.Context(), []resources.Desired{manage(b.version(fixed, "2"))}, apply.Options{Strategy: serverSideApply, OnImmutable: "Recreate"})
+	_, err := b.Apply(t.Context(), []resources.Desired{manage(b.version(fixed, "2"))}, resources.ApplyOptions{Strategy: serverSideApply, OnImmutable: "Recreate"})
 
 	require.ErrorContains(t, err, "the object was made by somebody else")
 	assert.Equal(t, before.GetUID(), b.live(before).GetUID())

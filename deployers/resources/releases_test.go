@@ -18,7 +18,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -84,7 +83,7 @@ func TestObjectsOfReleasesAreLeftAlone(t *testing.T) {
 				state.prepare(b)
 				before := b.put(b.released("shared"))
 
-				applied, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("shared", "b", "2"))}, apply.Options{Strategy: strategy})
+				applied, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("shared", "b", "2"))}, resources.ApplyOptions{Strategy: strategy})
 
 				live := b.live(before)
 				if state.owner != "" {
@@ -114,7 +113,7 @@ func TestObjectsOfReleasesMeetOtherPolicies(t *testing.T) {
 			b.record("Secret", 1, nil)
 			before := b.put(b.released("shared"))
 
-			applied, err := b.Apply(t.Context(), []resources.Desired{withPolicy(policy, b.configMap("shared", "b", "2"))}, apply.Options{})
+			applied, err := b.Apply(t.Context(), []resources.Desired{withPolicy(policy, b.configMap("shared", "b", "2"))}, resources.ApplyOptions{})
 
 			assert.Equal(t, refused, err != nil, "%v", err)
 			assert.Empty(t, applied.Managed)
@@ -160,7 +159,7 @@ func TestObjectsOfReleasesWithRecordsElsewhereAreLeftAlone(t *testing.T) {
 			shared.SetLabels(labels)
 			before := b.put(shared)
 
-			applied, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("shared", "b", "2"))}, apply.Options{})
+			applied, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("shared", "b", "2"))}, resources.ApplyOptions{})
 
 			if !isThere {
 				require.NoError(t, err)
@@ -181,7 +180,7 @@ func TestAReleaseIsLookedUpOnceInACall(t *testing.T) {
 	b.put(b.released("two"))
 	b.sent()
 
-	_, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("one", "a", "1")), manage(b.configMap("two", "a", "1"))}, apply.Options{})
+	_, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("one", "a", "1")), manage(b.configMap("two", "a", "1"))}, resources.ApplyOptions{})
 
 	require.Error(t, err)
 	assert.Len(t, b.sent(), 2+2+1, "two that exist are read, and the release once")

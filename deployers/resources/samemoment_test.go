@@ -15,7 +15,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -55,7 +54,7 @@ func TestOfTwoItemsThatApplyAtTheSameMomentOneFails(t *testing.T) {
 			t.Run(name+" "+conflicts, func(t *testing.T) {
 				b := newBench(t)
 				rival := b.rival()
-				options := apply.Options{Strategy: serverSideApply}
+				options := resources.ApplyOptions{Strategy: serverSideApply}
 				if conflicts == "Fail" {
 					options.OnConflict = "Fail"
 				}
@@ -83,7 +82,7 @@ func TestObjectOfAProcessThatDiedAfterItsCreationIsAppliedNextTime(t *testing.T)
 	b.at(func(request *http.Request) bool {
 		return strings.Contains(request.Header.Get("Content-Type"), "json-patch")
 	}, die)
-	_, err := b.Apply(ctx, []resources.Desired{manage(object)}, apply.Options{Strategy: serverSideApply})
+	_, err := b.Apply(ctx, []resources.Desired{manage(object)}, resources.ApplyOptions{Strategy: serverSideApply})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, metav1.ManagedFieldsOperationUpdate, b.live(object).GetManagedFields()[0].Operation)
 

@@ -15,9 +15,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -36,7 +33,7 @@ func (b *bench) writer(object *unstructured.Unstructured, manager string, operat
 		return
 	}
 	live := b.live(object)
-	fields.MergeInto(live.Object, config.Object, true)
+	resources.MergeInto(live.Object, config.Object, true)
 	require.NoError(b.t, client.Update(b.t.Context(), live, crclient.FieldOwner(manager)))
 }
 
@@ -62,7 +59,7 @@ func TestUnchangedApplyWritesNothing(t *testing.T) {
 		"claim": "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: one, namespace: %[1]s}, " +
 			"spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1024Mi}}}}",
 	} {
-		for memory, m := range map[string]*apply.Memory{"with memory": apply.NewMemory(0), "without": nil} {
+		for memory, m := range map[string]*resources.Memory{"with memory": resources.NewMemory(0), "without": nil} {
 			t.Run(name+" "+memory, func(t *testing.T) {
 				b := newBench(t)
 				b.Memory = m
@@ -109,7 +106,7 @@ func TestApplyTakesOverTheFieldsOfEarlierWriters(t *testing.T) {
 				write(b, b.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: %[1]s}, data: {a: old, gone: '2'}}"))
 				object := b.configMap("one", "a", "1")
 
-				_, err := b.Apply(t.Context(), []resources.Desired{manage(object)}, apply.Options{Strategy: serverSideApply, OnConflict: conflicts})
+				_, err := b.Apply(t.Context(), []resources.Desired{manage(object)}, resources.ApplyOptions{Strategy: serverSideApply, OnConflict: conflicts})
 
 				require.NoError(t, err)
 				live := b.live(object)
@@ -125,7 +122,7 @@ func TestTakeoverGoesOnAfterTheProcessDied(t *testing.T) {
 	b.apply("update", nil, manage(b.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: %[1]s}, data: {a: '1', gone: '2'}}")))
 	object := b.configMap("one", "a", "1")
 	live := b.live(object)
-	moved, err := fields.TakeoverOf(live, false)
+	moved, err := resources.TakeoverOf(live, false)
 	require.NoError(t, err)
 	patch, err := moved.Patch(live)
 	require.NoError(t, err)
@@ -154,14 +151,14 @@ func TestConflictsNameObjectFieldAndManager(t *testing.T) {
 	b.writer(b.configMap("one", "a", "theirs"), "another-controller", "Update")
 
 	applied, err := b.Apply(t.Context(), []resources.Desired{manage(object), manage(b.configMap("two", "a", "1"))},
-		apply.Options{Strategy: serverSideApply, OnConflict: "Fail", Known: known})
+		resources.ApplyOptions{Strategy: serverSideApply, OnConflict: "Fail", Known: known})
 
 	require.ErrorContains(t, err, "cannot apply ConfigMap "+b.namespace+"/one: .data.a is set by \"another-controller\"; remove the fields from the manifest")
 	assert.Equal(t, map[string]string{"a": "theirs"}, data(b.live(object)))
 	assert.False(t, b.exists(b.configMap("two", "a", "")), "nothing is half-applied")
 	assert.Len(t, applied.Refused, 1)
 	object.SetAnnotations(map[string]string{managedresource.SSAAnnotation: "Override"})
-	_, err = b.Apply(t.Context(), []resources.Desired{manage(object)}, apply.Options{Strategy: serverSideApply, OnConflict: "Fail", Known: known})
+	_, err = b.Apply(t.Context(), []resources.Desired{manage(object)}, resources.ApplyOptions{Strategy: serverSideApply, OnConflict: "Fail", Known: known})
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"a": "1"}, data(b.live(object)))
 }
@@ -170,7 +167,7 @@ func TestNothingIsAppliedWhenOneObjectIsInvalid(t *testing.T) {
 	b := newBench(t)
 	bad := b.object("{apiVersion: v1, kind: Service, metadata: {name: bad, namespace: %[1]s}, spec: {ports: [{port: 100000}]}}")
 
-	applied, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("good", "a", "1")), manage(bad)}, apply.Options{Strategy: serverSideApply})
+	applied, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("good", "a", "1")), manage(bad)}, resources.ApplyOptions{Strategy: serverSideApply})
 
 	require.ErrorContains(t, err, "cannot create Service "+b.namespace+"/bad")
 	assert.False(t, b.exists(b.configMap("good", "a", "")))
@@ -187,10 +184,10 @@ versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {ty
 	thing := b.object("{apiVersion: %[1]s.example.com/v1, kind: Thing, metadata: {name: one, namespace: %[1]s-new}, spec: {a: 1}}")
 	desired := []resources.Desired{manage(thing), manage(namespace), manage(definition)}
 
-	applied, err := b.Apply(t.Context(), desired, apply.Options{Strategy: serverSideApply})
+	applied, err := b.Apply(t.Context(), desired, resources.ApplyOptions{Strategy: serverSideApply})
 	require.NoError(t, err)
 	if !applied.Progress.Done() {
-		require.NoError(t, platform.Shared(t).Await(t.Context(), definition.DeepCopy(), func() bool { return objects.HasCondition(b.live(definition), "Established", "True") }))
+		require.NoError(t, platform.Shared(t).Await(t.Context(), definition.DeepCopy(), func() bool { return resources.HasCondition(b.live(definition), "Established", "True") }))
 		b.apply(serverSideApply, applied.Managed, desired...)
 	}
 
@@ -204,7 +201,7 @@ func TestApplyLeavesObjectsOfOthersAlone(t *testing.T) {
 	b.markAs(object, resources.Owner{Item: "another", Namespace: "elsewhere", UID: "another"})
 	b.put(object)
 
-	_, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("one", "a", "1"))}, apply.Options{Strategy: serverSideApply})
+	_, err := b.Apply(t.Context(), []resources.Desired{manage(b.configMap("one", "a", "1"))}, resources.ApplyOptions{Strategy: serverSideApply})
 
 	require.ErrorContains(t, err, "it belongs to DeployItem another")
 	assert.Equal(t, map[string]string{"a": "theirs"}, data(b.live(object)))
@@ -243,7 +240,7 @@ func TestWrongTypesAreNamedWithoutTheValue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 
-			_, err := b.Apply(t.Context(), []resources.Desired{manage(b.object(text)), manage(b.configMap("two", "a", "1"))}, apply.Options{Strategy: serverSideApply})
+			_, err := b.Apply(t.Context(), []resources.Desired{manage(b.object(text)), manage(b.configMap("two", "a", "1"))}, resources.ApplyOptions{Strategy: serverSideApply})
 
 			require.ErrorContains(t, err, "pin")
 			assert.NotContains(t, err.Error(), "4711")

@@ -6,7 +6,9 @@ package resources
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
+	"slices"
 	"strings"
 
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,13 +17,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/fields"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
-
-// FieldManager owns the fields that this package writes.
-const FieldManager = fields.Manager
 
 // Session is the work of one call of a deployer on one target. It is safe for concurrent use.
 type Session struct {
@@ -47,7 +44,7 @@ type Session struct {
 	Siblings crclient.Reader
 
 	// Served is how the targets serve kinds.
-	Served objects.Served
+	Served Served
 	// releases is what is known of the Helm releases on the targets.
 	releases releases
 }
@@ -97,14 +94,113 @@ func (s *Session) On(ctx context.Context, name *string) (*target.Cluster, error)
 		return s.Cluster, nil
 	}
 	if name == nil || *name == "" {
-		return nil, objects.Misconfigured("no target is named; set spec.target, or targetName")
+		return nil, Misconfigured("no target is named; set spec.target, or targetName")
 	}
 	if s.Targets == nil {
-		return nil, objects.Misconfigured("target %s cannot be used here, remove targetName", *name)
+		return nil, Misconfigured("target %s cannot be used here, remove targetName", *name)
 	}
 	cluster, err := s.Targets(ctx, *name)
 	if err != nil {
 		return nil, fmt.Errorf("target %s: %w", *name, err)
 	}
 	return cluster, nil
+}
+
+const (
+	// namedInWaiting bounds how many reasons Progress.Waiting spells out.
+	namedInWaiting = 3
+	// MaxReason is the length of a reason in bytes: it is kept as long as a job waits, and may hold what an object of the target says.
+	MaxReason = 1024
+)
+
+// Progress says what a piece of work waits for. The zero value is complete.
+type Progress struct {
+	// Reasons say what is missing, one sentence for each object.
+	Reasons []string
+	// Watch lists the objects whose next change may bring the work on.
+	Watch []contract.Watched
+}
+
+// Done reports whether nothing is missing.
+func (p Progress) Done() bool { return len(p.Reasons) == 0 }
+
+// Waiting returns the reasons as one sentence for contract.Outcome.Waiting.
+func (p Progress) Waiting() string {
+	if len(p.Reasons) <= namedInWaiting {
+		return strings.Join(p.Reasons, "; ")
+	}
+	return strings.Join(p.Reasons[:namedInWaiting], "; ") + "; and more"
+}
+
+// Outcome returns an unfinished outcome that waits for what is missing.
+func (p Progress) Outcome() contract.Outcome {
+	return contract.Outcome{Waiting: p.Waiting(), Watch: p.Watch}
+}
+
+// Wait adds a reason to wait, with the objects to watch for its end.
+func (p *Progress) Wait(reason string, watch ...contract.Watched) {
+	p.Reasons = append(p.Reasons, foreign.Beginning(reason, MaxReason))
+	p.Watch = append(p.Watch, watch...)
+}
+
+// Add makes what other waits for part of what p waits for.
+func (p *Progress) Add(other Progress) {
+	p.Reasons = append(p.Reasons, other.Reasons...)
+	p.Watch = append(p.Watch, other.Watch...)
+}
+
+// Orphans returns the known resources that are not among the current ones: neither their UID nor their group, kind, namespace
+// and name is.
+func Orphans(known, current []managedresource.ManagedResourceStatus) []managedresource.ManagedResourceStatus {
+	names := Identities(current)
+	uids := map[string]bool{}
+	for _, c := range current {
+		uids[string(c.Resource.UID)] = c.Resource.UID != ""
+	}
+	return slices.DeleteFunc(slices.Clone(known), func(k managedresource.ManagedResourceStatus) bool {
+		_, named := names[IdentityOf(k.Resource)]
+		return named || uids[string(k.Resource.UID)]
+	})
+}
+
+// Union returns the first resources and those of the second that are not among them.
+func Union(first, second []managedresource.ManagedResourceStatus) []managedresource.ManagedResourceStatus {
+	return append(slices.Clone(first), Orphans(second, first)...)
+}
+
+// Distinct returns resources without those whose identity one before them has.
+func Distinct(all iter.Seq[managedresource.ManagedResourceStatus]) []managedresource.ManagedResourceStatus {
+	known := map[Identity]bool{}
+	var distinct []managedresource.ManagedResourceStatus
+	for one := range all {
+		if identity := IdentityOf(one.Resource); !known[identity] {
+			known[identity], distinct = true, append(distinct, one)
+		}
+	}
+	return distinct
+}
+
+// Stays reports whether a policy says that an object is never deleted.
+func Stays(m managedresource.ManagedResourceStatus) bool {
+	return m.Policy == managedresource.KeepPolicy || m.Policy == managedresource.IgnorePolicy
+}
+
+// Identities returns records by the identities of their objects.
+func Identities(managed []managedresource.ManagedResourceStatus) map[Identity]managedresource.ManagedResourceStatus {
+	set := make(map[Identity]managedresource.ManagedResourceStatus, len(managed))
+	for _, m := range managed {
+		set[IdentityOf(m.Resource)] = m
+	}
+	return set
+}
+
+// References returns the objects that records name, without those that are to be ignored.
+func References(records []managedresource.ManagedResourceStatus) []managedresource.ResourceReference {
+	var refs []managedresource.ResourceReference
+	for _, record := range records {
+		if record.Policy != managedresource.IgnorePolicy {
+			refs = append(refs, record.Resource)
+		}
+	}
+	return slices.Clip(refs)
 }

@@ -15,8 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/readiness"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -56,7 +55,7 @@ func TestWorkloadsTellWhatTheirPodsLack(t *testing.T) {
 			b.apply("", nil, manage(set))
 			pod := b.podOf(set, test.status)
 
-			_, progress, err := b.DefaultReadiness(t.Context(), []readiness.Subject{{Resource: objects.ReferenceTo(set)}})
+			_, progress, err := b.DefaultReadiness(t.Context(), []resources.Subject{{Resource: resources.ReferenceTo(set)}})
 
 			require.NoError(t, err)
 			expect := "ReplicaSet " + b.namespace + "/web is not ready: status.readyReplicas is 0, wanted at least 1"
@@ -74,7 +73,7 @@ func TestAFailedJobTellsWhatItsPodLacks(t *testing.T) {
 	b := newBench(t)
 	b.awaitAccount()
 	var err error
-	b.Health, err = readiness.NewHealth(&managedresource.ReadinessCheckConfiguration{KStatus: ptr.To(true)}, "")
+	b.Health, err = resources.NewHealth(&managedresource.ReadinessCheckConfiguration{KStatus: ptr.To(true)}, "")
 	require.NoError(t, err)
 	job := b.object(`{apiVersion: batch/v1, kind: Job, metadata: {name: work, namespace: %[1]s}, spec: {backoffLimit: 0, template: {spec: {
 restartPolicy: Never, containers: [{name: main, image: example.com/main}]}}}}`)
@@ -84,9 +83,9 @@ restartPolicy: Never, containers: [{name: main, image: example.com/main}]}}}}`)
 	require.NoError(t, platform.Shared(t).Client().List(t.Context(), pods, crclient.InNamespace(b.namespace)))
 	pod := b.object("{apiVersion: v1, kind: Pod, metadata: {name: " + pods.Items[0].Name + ", namespace: %[1]s}}")
 	b.change(pod, "{status: {phase: Failed, containerStatuses: [{name: main, image: x, imageID: x, ready: false, restartCount: 0, state: {terminated: {exitCode: 3, reason: Error}}}]}}", "status")
-	waitFor(t, job, func(live *unstructured.Unstructured) bool { return objects.HasCondition(live, "Failed", "True") })
+	waitFor(t, job, func(live *unstructured.Unstructured) bool { return resources.HasCondition(live, "Failed", "True") })
 
-	_, _, err = b.DefaultReadiness(t.Context(), []readiness.Subject{{Resource: known[0].Resource}})
+	_, _, err = b.DefaultReadiness(t.Context(), []resources.Subject{{Resource: known[0].Resource}})
 
 	require.ErrorContains(t, err, "Job "+b.namespace+"/work has failed: Job Failed. failed: 1/1; Pod "+pod.GetName()+", container main: Error, exit code 3")
 }

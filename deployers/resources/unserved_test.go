@@ -15,9 +15,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/apply"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/internal/objects"
-	"github.com/flux-landscaper/flux-landscaper/deployers/resources/sites"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -34,10 +31,10 @@ spec: {group: '%[1]s.example.com', names: {kind: Thing, plural: things}, scope: 
 			b.put(definition)
 			t.Cleanup(func() { _ = platform.Shared(t).Client().Delete(background(), definition) })
 			thing := b.object("{apiVersion: '%[1]s.example.com/v1beta1', kind: Thing, metadata: {name: one, namespace: %[1]s}}")
-			var applied apply.Applied
+			var applied resources.Applied
 			require.Eventually(t, func() bool { // discovery lags behind
 				var err error
-				applied, err = b.Apply(t.Context(), []resources.Desired{manage(thing)}, apply.Options{})
+				applied, err = b.Apply(t.Context(), []resources.Desired{manage(thing)}, resources.ApplyOptions{})
 				return err == nil
 			}, time.Minute, 10*time.Millisecond)
 			live := b.object("{apiVersion: '%[1]s.example.com/v1', kind: Thing, metadata: {name: one, namespace: %[1]s}}")
@@ -46,16 +43,16 @@ spec: {group: '%[1]s.example.com', names: {kind: Thing, plural: things}, scope: 
     {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`
 			b.change(definition, patch)
 			require.Eventually(t, func() bool {
-				_, known := new(objects.Served).Anew(t.Context(), b.Cluster, objects.GVKOf(applied.Managed[0].Resource).GroupKind())
-				_, err := objects.Client(b.Cluster, objects.ResourceKind{GVR: thing.GroupVersionKind().GroupVersion().WithResource("things"), Namespaced: true}, b.namespace).
+				_, known := new(resources.Served).Anew(t.Context(), b.Cluster, resources.GVKOf(applied.Managed[0].Resource).GroupKind())
+				_, err := resources.Client(b.Cluster, resources.ResourceKind{GVR: thing.GroupVersionKind().GroupVersion().WithResource("things"), Namespaced: true}, b.namespace).
 					Get(t.Context(), "one", metav1.GetOptions{})
-				return known == nil && objects.IsUnserved(err)
+				return known == nil && resources.IsUnserved(err)
 			}, time.Minute, 10*time.Millisecond)
 			if isNew {
 				b.Cluster = b.open(platform.Shared(t).RestConfig)
 			}
 
-			found, err := sites.Confirm(t.Context(), b.Session, applied.Managed)
+			found, err := resources.Confirm(t.Context(), b.Session, applied.Managed)
 			require.NoError(t, err)
 			assert.Len(t, found, 1)
 			b.delete(applied.Managed, nil)
@@ -86,9 +83,9 @@ func TestNothingIsGoneBehindAProxyThatKnowsNothing(t *testing.T) {
 			groups := groupsOf(t, "[{customResourceGroup: {deleteAllResources: true, resources: [{apiVersion: v1, kind: ConfigMap, names: [other]}]}}]")
 			_, err = b.Delete(t.Context(), applied.Managed, groups)
 			require.ErrorContains(t, err, "cannot learn the kinds of target test")
-			_, err = sites.Confirm(t.Context(), b.Session, applied.Managed)
+			_, err = resources.Confirm(t.Context(), b.Session, applied.Managed)
 			require.ErrorContains(t, err, "cannot learn the kinds of target test")
-			_, err = sites.Sweep(t.Context(), b.Session)
+			_, err = resources.Sweep(t.Context(), b.Session)
 			require.ErrorContains(t, err, "cannot ask target test for its kinds")
 		})
 	}
