@@ -9,6 +9,7 @@ package deployitem
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -191,4 +192,90 @@ func (r *Reconciler) aboutTarget(ctx context.Context, item *v1alpha1.DeployItem,
 		return ""
 	}
 	return " (" + about + ")"
+}
+
+// interrupt ends the job of an item without an Execution in place of its deployer, as the protocol says, and only then forgets the operation: whoever
+// waits until no operation is left and the job has ended never sees the result of another job. An operation that Flux keeps stays, because Flux would put
+// it back at every sync; the status says so as long as it is there. One that has left Git and that somebody has set by hand since, also while nobody
+// looked, is another one.
+func (r *Reconciler) interrupt(ctx context.Context, item *v1alpha1.DeployItem) error {
+	switch isAsked := item.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationInterrupt; {
+	case item.Annotations[v1alpha1.IgnoreAnnotation] == "true":
+		return nil
+	case !isAsked && protocol.IsInterruptKnown(item):
+		conditions.Delete(item, protocol.OperationInGitCondition)
+		return protocol.WriteItemStatus(ctx, r.Client, item, r.Now(), &r.items)
+	case !isAsked || protocol.ControllerOf(item, "Execution") != nil:
+		return nil
+	}
+	isKept, err := protocol.IsAppliedByFlux(ctx, r.Live, item, "DeployItem", v1alpha1.OperationAnnotation)
+	if err != nil || isKept && protocol.IsInterruptKnown(item) {
+		return err
+	}
+	if err := r.end(ctx, item, isKept); err != nil || isKept {
+		return err
+	}
+	before := item.ResourceVersion
+	err = protocol.PatchMetadata(ctx, r.Client, item, protocol.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}})
+	if err == nil && item.ResourceVersion != before {
+		r.items.Wrote(item)
+	}
+	return err
+}
+
+// end writes that the running job was interrupted, and that the operation is kept in Git.
+func (r *Reconciler) end(ctx context.Context, item *v1alpha1.DeployItem, isKept bool) error {
+	runs := !item.Status.IsIdle()
+	if !runs && !isKept {
+		return nil
+	}
+	failure := protocol.Interrupted()
+	if runs {
+		protocol.Fail(item, failure, r.Now())
+	}
+	if protocol.IsInterruptKnown(item) {
+		conditions.Delete(item, protocol.OperationInGitCondition)
+	}
+	if isKept {
+		conditions.MarkTrue(item, protocol.OperationInGitCondition, protocol.ReasonInterruptInGit, "%s", protocol.InterruptInGitMessage)
+	}
+	if err := protocol.WriteItemStatus(ctx, r.Client, item, r.Now(), &r.items); err != nil {
+		return err
+	}
+	if runs {
+		r.Recorder.AnnotatedEventf(item, notify.Once(item.Status.JobID), corev1.EventTypeWarning, failure.Reason, "%s", failure.Error())
+	}
+	if isKept {
+		r.Recorder.Event(item, corev1.EventTypeWarning, protocol.ReasonInterruptInGit, protocol.InterruptInGitMessage)
+	}
+	return nil
+}
+
+// endOtherType ends the running job of an item whose type somebody has changed, and reports whether there was one: the deployers of the former type leave
+// the item alone from then on, also in the middle of a job, and of the new type there may be none.
+func (r *Reconciler) endOtherType(ctx context.Context, item *v1alpha1.DeployItem) (ended bool, err error) {
+	former := protocol.FormerType(item)
+	if former == "" || item.Annotations[v1alpha1.IgnoreAnnotation] == "true" {
+		return false, nil
+	}
+	failure := &protocol.Failure{Kind: protocol.Stalled, Operation: "reconcilePrivate", Reason: "TypeChanged", Err: protocol.TypeChanged(item, former)}
+	item.Status.ObservedGeneration = item.Generation
+	return true, r.fail(ctx, item, failure)
+}
+
+// leaveOtherType lets an item in deletion go that somebody has given another type, once it is asked to leave what was deployed, and reports whether it
+// has: a deployer of the new type may live nowhere, and nothing of the target is needed. It waits for no job, because a deployer would have to give one.
+func (r *Reconciler) leaveOtherType(ctx context.Context, item *v1alpha1.DeployItem) (left bool, err error) {
+	isAsked := !item.DeletionTimestamp.IsZero() && item.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] == "true"
+	if !isAsked || protocol.FormerType(item) == "" || item.Annotations[v1alpha1.IgnoreAnnotation] == "true" || !slices.Contains(item.Finalizers, v1alpha1.Finalizer) {
+		return false, nil
+	}
+	err = protocol.PatchMetadata(ctx, r.Client, item, protocol.MetadataChange{RemoveFinalizer: v1alpha1.Finalizer})
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return true, nil // the event of what came in between follows
+	case err == nil:
+		r.items.Wrote(item)
+	}
+	return true, err
 }

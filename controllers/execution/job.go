@@ -6,15 +6,21 @@ package execution
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/validation"
 	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
+	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 const operation = "Reconcile"
@@ -179,4 +185,110 @@ func (r *Reconciler) absorb(s *scope, failure *protocol.Failure) {
 func (s *scope) fail(failure *protocol.Failure) {
 	protocol.Fail(s.execution, failure, s.now)
 	s.failed = true
+}
+
+// readTemplates unpacks and validates the templates of the spec.
+func readTemplates(_ context.Context, s *scope) error {
+	if err := s.execution.Undecoded.Err(); err != nil {
+		return protocol.Stall(operation, "InvalidDeployItems", "execution %s: %w", s.execution.Name, err)
+	}
+	templates, err := storage.Unpack(&s.execution.Spec)
+	if err != nil {
+		return protocol.Stall(operation, "InvalidDeployItems", "execution %s: %w", s.execution.Name, err)
+	}
+	if problems := validation.DeployItemTemplates(templates); len(problems) > 0 {
+		return protocol.Stall(operation, "InvalidDeployItems", "execution %s: %w", s.execution.Name, problems.ToAggregate())
+	}
+	if cycle := validation.DependencyCycle(templates); cycle != "" {
+		return &protocol.Failure{
+			Kind: protocol.Stalled, Operation: operation, Reason: "CyclicDependencies",
+			Codes: []v1alpha1.ErrorCode{v1alpha1.ErrorCyclicDependencies},
+			Err:   errors.New(cycle),
+		}
+	}
+	s.templates = templates
+	return nil
+}
+
+// interrupt ends the job on every item that has not ended it, then the own job, and only then forgets the operation: whoever waits until
+// no operation is left and the job has ended never sees the result of another job.
+func (r *Reconciler) interrupt(ctx context.Context, s *scope) error {
+	if s.execution.Annotations[v1alpha1.OperationAnnotation] != v1alpha1.OperationInterrupt {
+		return nil
+	}
+	for _, item := range slices.Concat(slices.Collect(maps.Values(s.items)), s.orphans) {
+		if err := r.interruptItem(ctx, s, item); err != nil {
+			return err
+		}
+	}
+	s.fail(protocol.Interrupted())
+	if err := r.writeStatus(ctx, s); err != nil {
+		return err
+	}
+	return r.dropOperation(ctx, s)
+}
+
+// dropped is the removal of the operation.
+func dropped() protocol.MetadataChange {
+	return protocol.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}}
+}
+
+// isLeftBehind reports whether the operation may have ended the last job already without being removed, because the process died in between. It
+// must not end the next job. An Installation removes such an operation before it gives its Execution a job to apply, so one that comes with that
+// job is for it.
+func isLeftBehind(execution *v1alpha1.Execution) bool {
+	last := execution.Status.LastError
+	return execution.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationInterrupt &&
+		execution.Status.Phase.IsFinal() && last != nil && last.Operation == protocol.InterruptOperation &&
+		(protocol.ControllerOf(execution, "Installation") == nil || !execution.DeletionTimestamp.IsZero())
+}
+
+// interruptItem writes the end of the job into the status of an item in place of its deployer, as the protocol says.
+func (r *Reconciler) interruptItem(ctx context.Context, s *scope, item *v1alpha1.DeployItem) error {
+	job := s.execution.Status.JobID
+	if item.Status.JobIDFinished == job && !runsByClock(item) {
+		return nil
+	}
+	item.Status.JobID = job
+	protocol.Fail(item, protocol.Interrupted(), s.now)
+	return protocol.WriteItemStatus(ctx, r.Client, item, s.now, &r.items)
+}
+
+const finalizerRestoredMessage = "the finalizer " + v1alpha1.Finalizer + " was removed and is back: without it a deletion would not wait for the DeployItems. " +
+	"To leave what they have deployed annotate " + v1alpha1.DeleteWithoutUninstallAnnotation + "=true"
+
+// mendIdle removes an operation where nothing is running, and stops. With the same write it puts back the finalizer that somebody has removed from an
+// Execution with DeployItems, more and more rarely while that repeats.
+func (r *Reconciler) mendIdle(ctx context.Context, s *scope) error {
+	key := client.ObjectKeyFromObject(s.execution).String()
+	change, isLacking := dropped(), s.lacksFinalizer()
+	if isLacking {
+		if r.restored.IsInBackOffSinceUpdate(key, s.now) {
+			s.requeue, isLacking = r.restored.Get(key), false
+		} else {
+			change.AddFinalizer = v1alpha1.Finalizer
+		}
+	}
+	err := r.patchMetadata(ctx, s, change)
+	if err != nil && (!isLacking || protocol.IsTransient(err) || apierrors.IsNotFound(err)) {
+		return &unshown{err}
+	}
+	if isLacking {
+		r.restored.Next(key, s.now)
+	}
+	if err != nil { // whoever refuses the finalizer does not keep the Execution from showing what it has lost
+		ctrl.LoggerFrom(ctx).Error(err, "the finalizer cannot be put back; it is tried again")
+		s.requeue = r.restored.Get(key)
+		return protocol.ErrStop
+	}
+	if isLacking {
+		r.Recorder.Event(s.execution, corev1.EventTypeWarning, queue.ReasonFinalizerRestored, finalizerRestoredMessage)
+	}
+	return protocol.ErrStop
+}
+
+// lacksFinalizer reports whether an Execution with something to uninstall is without the finalizer that its deletion waits for.
+func (s *scope) lacksFinalizer() bool {
+	return len(s.all) > 0 && !slices.Contains(s.execution.Finalizers, v1alpha1.Finalizer) &&
+		s.execution.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] != "true"
 }

@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
@@ -82,28 +84,59 @@ func (r *Reconciler) steps(execution *v1alpha1.Execution) []protocol.Step[*scope
 	if !execution.DeletionTimestamp.IsZero() {
 		return []protocol.Step[*scope]{
 			r.readItems,      // items.go      owner               → DeployItems as the cache has them
-			r.moveShard,      // shard.go      label of the shard  → the same on the items
-			r.noteLost,       // lost.go       items without trace → condition RecordLost, as long as the Execution proves that each had a job
+			r.moveShard,      // items.go      label of the shard  → the same on the items
+			r.noteLost,       // observe.go    items without trace → condition RecordLost, as long as the Execution proves that each had a job
 			r.decideDeletion, // delete.go     parent's job        → running job or stop
 			r.pairItems,      // items.go      no templates        → all items have to go
-			r.interrupt,      // interrupt.go  operation           → unfinished items failed
+			r.interrupt,      // job.go        operation           → unfinished items failed
 			r.deleteItems,    // delete.go     reverse order       → items deleted, job handed over
 			r.release,        // delete.go     all gone            → finalizer off
 		}
 	}
 	return []protocol.Step[*scope]{
 		r.readItems,     // items.go      owner               → DeployItems as the cache has them
-		r.moveShard,     // shard.go      label of the shard  → the same on the items
-		r.noteLost,      // lost.go       items without trace → condition RecordLost, as long as the Execution proves that each had a job
+		r.moveShard,     // items.go      label of the shard  → the same on the items
+		r.noteLost,      // observe.go    items without trace → condition RecordLost, as long as the Execution proves that each had a job
 		showDrift,       // observe.go    items that drifted  → condition Drifted
 		r.decideJob,     // job.go        parent's job        → running job or stop
-		readTemplates,   // templates.go  spec                → valid templates
+		readTemplates,   // job.go        spec                → valid templates
 		r.pairItems,     // items.go      DeployItems         → by template, and those that have to go
 		r.recordJob,     // job.go        job                 → status, before anything is created
-		r.interrupt,     // interrupt.go  operation           → unfinished items failed
-		r.applyItems,    // apply.go      templates           → DeployItems
-		r.deleteOrphans, // orphans.go    no template, type   → deleted first
-		r.startItems,    // start.go      ready set           → job handed over, all independent items at once
+		r.interrupt,     // job.go        operation           → unfinished items failed
+		r.applyItems,    // items.go      templates           → DeployItems
+		r.deleteOrphans, // delete.go     no template, type   → deleted first
+		r.startItems,    // items.go      ready set           → job handed over, all independent items at once
 		r.observeItems,  // observe.go    status of the items → done, waiting or failed
 	}
+}
+
+// SetupWithManager registers indexes, watches and the controller.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
+	r.restored = queue.NewRestorations()
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.DeployItem{}, executionIndex, executionOf); err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&v1alpha1.Execution{}).
+		Watches(&v1alpha1.DeployItem{}, protocol.WakeController("Execution")).
+		Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(deletedParent)).
+		WithOptions(queue.Options(concurrency, 0)).
+		Complete(r)
+}
+
+// executionOf indexes DeployItems by the Execution that controls them.
+func executionOf(obj client.Object) []string {
+	owner := protocol.ControllerOf(obj, "Execution")
+	if owner == nil {
+		return nil
+	}
+	return []string{owner.Name}
+}
+
+// deletedParent wakes the Execution of an Installation in deletion: it takes its deletion job from there.
+func deletedParent(_ context.Context, obj client.Object) []reconcile.Request {
+	if obj.GetDeletionTimestamp().IsZero() {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(obj)}}
 }
