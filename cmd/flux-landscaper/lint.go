@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -131,7 +132,7 @@ func sarif(report *lint.Report) map[string]any {
 	}
 	results := []any{}
 	for _, f := range report.Findings {
-		location := map[string]any{"artifactLocation": map[string]any{"uri": f.File}}
+		location := map[string]any{"artifactLocation": map[string]any{"uri": (&url.URL{Path: f.File}).EscapedPath()}}
 		region := map[string]any{"startLine": max(f.Line, 1)}
 		if f.Line > 0 && f.Column > 0 {
 			region["startColumn"] = f.Column

@@ -215,12 +215,13 @@ func (w *walk) object(file string, text []byte) {
 	var header struct {
 		APIVersion, Kind string
 		Metadata         struct{ Name, Namespace string }
+		Sops             any
 	}
 	if yaml.Unmarshal(raw, &header) != nil {
 		return
 	}
 	group, version, _ := strings.Cut(header.APIVersion, "/")
-	o := &object{document: parseDocument(file, text), kind: header.Kind, namespace: header.Metadata.Namespace, name: header.Metadata.Name, raw: raw}
+	o := &object{document: parseDocument(file, text), kind: header.Kind, namespace: header.Metadata.Namespace, name: header.Metadata.Name, raw: raw, isSealed: header.Sops != nil}
 	isOurs := group == v1alpha1.GroupName && o.kind != model.Kind && o.kind != "InstallationTemplate"
 	if !isOurs && (header.APIVersion != "v1" || o.kind != "ConfigMap" && o.kind != "Secret") {
 		return

@@ -107,6 +107,8 @@ func TestLandscape(t *testing.T) {
 		"import by a mapping":      {"  exports:", "  importDataMappings: {zone: eu}\n  exports:", nil, nil},
 		"imports of a parent":      {"target: cluster", "targetMapRef: cluster", nil, []string{`needs import "cluster" of type target`, `error ` + at + `:12:7: spec.imports.targets[0]: targetListRef and targetMapRef name imports of a parent`}},
 		"value against schema":     {"", "", []string{"zone.yaml", objects(strings.Replace(zone, "data: eu", "data: 7", 1))}, []string{`error zone.yaml:4:1: data: the value does not match the schema of import "zone" of Installation shop/web: (root): must be of type string, but is of type number`}},
+		"value that SOPS seals":    {"", "", []string{"zone.yaml", objects(strings.Replace(zone, "data: eu", "data: 7\nsops: {version: 3}", 1))}, nil},
+		"type in an Environment":   {"", "", []string{"east.yaml", objects("kind: Environment\nmetadata: {name: east}\nspec: {namespace: 7}\n")}, []string{`error east.yaml:4:1: spec: it misses hostTarget, landscaperClusterConfig`, `error east.yaml:4:8: spec.namespace: it cannot be read: write a text`}},
 		"text against schema":      {"- name: zone\n", "- name: size\n      configMapRef: {name: config, key: zone}\n    - name: zone\n", nil, []string{`error config.yaml:4:19: data[zone]: the value does not match the schema of import "size" of Installation shop/web: (root): must be of type integer, but is of type string`}},
 		"type of a Target":         {"", "", []string{"cluster.yaml", objects(strings.Replace(cluster, "kubernetes-cluster", "other", 1))}, []string{`error ` + at + `:13:7: spec.imports.targets[0].target: Target shop/cluster (cluster.yaml:3) is of type "landscaper.gardener.cloud/other", and import "cluster" of the blueprint needs one of type "landscaper.gardener.cloud/kubernetes-cluster"`}},
 		"undeclared export":        {"data: []", "data: [{name: ul, dataRef: x}]", nil, []string{`error ` + at + `:15:13: spec.exports.data[0].name: the blueprint of this Installation has no data export "ul"; did you mean "url"?`, "no Installation here imports"}},
@@ -116,8 +118,8 @@ func TestLandscape(t *testing.T) {
 			[]string{`warning other.yaml:15:24: spec.exports.data[0].dataRef: no Installation here imports DataObject "zone-of-other"`}},
 		"cycle": {"data: []", "data: [{name: url, dataRef: web-url}]", []string{"other.yaml", objects(strings.NewReplacer("zone-of-other", "zone").Replace(other.Replace(web))), "zone.yaml", ""},
 			[]string{`error other.yaml:10:7: spec.imports.data[0].dataRef: the Installations wait for each other: Installation shop/other → Installation shop/web → Installation shop/other; take one of these imports out`}},
-		"exported twice": {"data: []", "data: [{name: url, dataRef: twice}]", []string{"z.yaml", objects(strings.NewReplacer("name: web", "name: z", "data: []", "data: [{name: url, dataRef: twice}]").Replace(web))},
-			[]string{"no Installation here imports", `error z.yaml:15:24: spec.exports.data[0].dataRef: DataObject "twice" is already exported by Installation shop/web (` + at + `:4); change one of the two exports`, "no Installation here imports"}},
+		"exported twice": {"data: []", "data: [{name: url, dataRef: twice}]", []string{"installations/z.yaml", objects(strings.NewReplacer("name: web", "name: z", "data: []", "data: [{name: url, dataRef: twice}]").Replace(web))},
+			[]string{"no Installation here imports", `error installations/z.yaml:15:24: spec.exports.data[0].dataRef: DataObject "twice" is already exported by Installation shop/web (` + at + `:4); change one of the two exports`, "no Installation here imports"}},
 		"same object twice":        {"", "", []string{"zone.yaml", objects(zone, zone)}, []string{`error zone.yaml:8:12: metadata.name: DataObject shop/zone is also in zone.yaml:3; remove one, unless each is for another cluster`}},
 		"same object in two":       {"", "", []string{"prod/zone.yaml", objects(zone)}, []string{`warning zone.yaml:3:12: metadata.name: DataObject shop/zone is also in prod/zone.yaml:3`}},
 		"patch of Kustomize":       {"", "", []string{"prod/kustomization.yaml", "patches: [{path: web.yaml}]\n", "prod/web.yaml", objects("kind: Installation\nmetadata: {name: web, namespace: shop}\nspec: {suspend: true}\n")}, nil},
@@ -313,4 +315,19 @@ func TestDocumentedObjects(t *testing.T) {
 		return err
 	}))
 	assert.GreaterOrEqual(t, checked, 20)
+}
+
+func FuzzLandscape(f *testing.F) {
+	f.Add([]byte(objects(web, zone, cluster)), []byte(webBlueprint))
+	f.Add([]byte(objects(strings.Replace(web, "    sourceRef: {kind: GitRepository, name: shop}\n    path: ./blueprints/web\n", inPlace("{{ .imports.a }}"), 1))), []byte("configMapGenerator: [{name: a}]"))
+	f.Fuzz(func(t *testing.T, objects, other []byte) {
+		files := fstest.MapFS{"a.yaml": {Data: objects}, "kustomization.yaml": {Data: other}, "blueprints/web/blueprint.yaml": {Data: other}}
+		report, err := Landscape(t.Context(), []Place{{files, ".", "."}})
+		require.NoError(t, err)
+		for _, finding := range report.Findings {
+			assert.NotEmpty(t, finding.Message)
+			assert.NotEmpty(t, finding.File)
+			assert.NotEmpty(t, finding.Rule)
+		}
+	})
 }

@@ -29,6 +29,8 @@ type object struct {
 	*document
 	kind, namespace, name string
 	raw                   []byte
+	// isSealed is true where SOPS has encrypted values.
+	isSealed bool
 	// typed is the object as its Go type.
 	typed any
 	// blueprint of an Installation, with its files; nil where it is not known.
@@ -126,6 +128,12 @@ func (l *landscape) check(o *object) {
 	case *v1alpha1.Context:
 		l.problems(o, typed.Undecoded, nil)
 	case *v1alpha1.TargetSync:
+		l.problems(o, typed.Undecoded, nil)
+	case *v1alpha1.Environment:
+		l.problems(o, typed.Undecoded, nil)
+	case *v1alpha1.DeployerRegistration:
+		l.problems(o, typed.Undecoded, nil)
+	case *v1alpha1.ComponentVersionOverwrites:
 		l.problems(o, typed.Undecoded, nil)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -221,7 +222,7 @@ func (l *landscape) value(r reference, o *object, d *model.ImportDefinition) {
 		l.in(r.from.document, Error, strings.TrimSuffix(r.field, "name")+"key", "%s (%s) has no key %q; add it there, or name another one", o, o.where(), r.entry)
 		return
 	}
-	if d == nil || d.Schema == nil || raw == nil || isFilledIn(string(raw)) {
+	if d == nil || d.Schema == nil || raw == nil || o.isSealed || isFilledIn(string(raw)) {
 		return
 	}
 	var value any
@@ -255,7 +256,7 @@ func contentOf(o *object, key string) (raw []byte, field string, isThere bool) {
 		return nil, "", isBinary || key == ""
 	case *corev1.Secret:
 		text, ok := typed.StringData[key]
-		if ok && !strings.HasPrefix(text, "ENC[") { // of SOPS
+		if ok {
 			return []byte(text), "stringData[" + key + "]", true
 		}
 		_, hasData := typed.Data[key]
@@ -269,8 +270,12 @@ func (l *landscape) exports(all, imported []reference) {
 	for i, e := range all {
 		for _, other := range all[:i] {
 			if other.from.String() != e.from.String() && other.from.namespace == e.from.namespace {
+				severity := Warning // they may be for different clusters
+				if path.Dir(other.from.file) == path.Dir(e.from.file) {
+					severity = Error
+				}
 				l.rule = ruleDuplicate
-				l.in(e.from.document, Error, e.field, "%s %q is already exported by %s (%s); change one of the two exports", e.kind, e.name, other.from, other.from.where())
+				l.in(e.from.document, severity, e.field, "%s %q is already exported by %s (%s); change one of the two exports", e.kind, e.name, other.from, other.from.where())
 				break
 			}
 		}
