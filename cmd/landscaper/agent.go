@@ -180,7 +180,7 @@ func (f *agentFlags) contractOptions(config *agent.Configuration) contract.Optio
 func (f *agentFlags) deploy(centre, own ctrl.Manager, config *agent.Configuration) (func(), error) {
 	flags := &deployerFlags{process: f.process, itemType: v1alpha1.HelmDeployItemType}
 	flags.name, flags.acl.NoCrossNamespaceRefs = "agent-helm-deployer", true
-	flags.targets.publicOnly = f.publicOnly
+	flags.targets.PublicOnly = f.publicOnly
 	deployer, cleanUp, err := f.helm.build(centre, flags)
 	if err != nil {
 		return nil, err

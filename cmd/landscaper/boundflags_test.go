@@ -118,7 +118,7 @@ func TestD21EveryFlagIsRead(t *testing.T) {
 	set := token.NewFileSet()
 	unread, bound := unreadFlags(set, parsePackage(t, set, "."))
 	assert.Empty(t, unread, "make use of the flag, or remove it")
-	assert.Greater(t, bound, 60)
+	assert.Greater(t, bound, 40, "the others are bound to options of other packages, see effects")
 }
 
 func TestTestsAreFoundByDirectory(t *testing.T) {

@@ -34,18 +34,11 @@ import (
 // containerFlags are the flags of the container deployer alone.
 type containerFlags struct {
 	accessFlags
+	container.Options
 	hostKubeconfig    string
-	namespace         string
 	sidecarImage      string
 	sidecarPullPolicy string
-	defaultImage      string
-	keepPods          bool
-	maxState          int64
-	maxShared         int64
-	maxPods           int
-	maxStored         int64
 	garbagePeriod     time.Duration
-	noGarbage         bool
 }
 
 func containerOf() (*cobra.Command, *deployerFlags, *containerFlags) {
@@ -59,22 +52,22 @@ func containerOf() (*cobra.Command, *deployerFlags, *containerFlags) {
 
 func (c *containerFlags) bindFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.hostKubeconfig, "host-kubeconfig", "", "Kubeconfig of the cluster that runs the Pods; by default the own cluster. Not with --environment.")
-	flags.StringVar(&c.namespace, "host-namespace", os.Getenv("RUNTIME_NAMESPACE"),
+	flags.StringVar(&c.Namespace, "host-namespace", os.Getenv("RUNTIME_NAMESPACE"),
 		"The namespace of the Pods; by default RUNTIME_NAMESPACE. Everybody who may write there can change what containers get.")
 	flags.StringVar(&c.sidecarImage, "sidecar-image", "",
 		"The image of this program for the containers that prepare files and store exports; by default the image of the own Pod, which POD_NAME names.")
 	flags.StringVar(&c.sidecarPullPolicy, "sidecar-pull-policy", string(corev1.PullIfNotPresent), "When the nodes pull --sidecar-image: IfNotPresent, Always or Never.")
-	flags.StringVar(&c.defaultImage, "default-image", containerv1alpha1.DefaultImage, "The image of DeployItems that name none.")
-	flags.BoolVar(&c.keepPods, "keep-pods", false, "Leave Pods that have ended in place until the next job of their DeployItem, for debugging.")
-	flags.Int64Var(&c.maxState, "max-state-size", container.DefaultMaxState, "The largest state of a DeployItem in compressed form, in bytes.")
-	flags.Int64Var(&c.maxShared, "max-shared-size", container.DefaultMaxShared, "How large the files of a Pod may grow together, in bytes.")
-	flags.Int64Var(&c.maxStored, "max-stored-per-namespace", container.DefaultMaxStored,
+	flags.StringVar(&c.Main.Image, "default-image", containerv1alpha1.DefaultImage, "The image of DeployItems that name none.")
+	flags.BoolVar(&c.KeepPods, "keep-pods", false, "Leave Pods that have ended in place until the next job of their DeployItem, for debugging.")
+	flags.Int64Var(&c.MaxState, "max-state-size", container.DefaultMaxState, "The largest state of a DeployItem in compressed form, in bytes.")
+	flags.Int64Var(&c.MaxShared, "max-shared-size", container.DefaultMaxShared, "How large the files of a Pod may grow together, in bytes.")
+	flags.Int64Var(&c.MaxStored, "max-stored-per-namespace", container.DefaultMaxStored,
 		"How much states and content the DeployItems of one namespace may have in Secrets together, in bytes.")
-	flags.IntVar(&c.maxPods, "max-pods-per-namespace", container.DefaultMaxPods,
+	flags.IntVar(&c.MaxPods, "max-pods-per-namespace", container.DefaultMaxPods,
 		"How many Pods the DeployItems of one namespace may have at the same time; further ones wait.")
 	flags.DurationVar(&c.garbagePeriod, "garbage-collection-period", containerv1alpha1.DefaultGarbageCollectionSeconds*time.Second,
 		"How often to look for objects of DeployItems that are gone; at least one second.")
-	flags.BoolVar(&c.noGarbage, "disable-garbage-collection", false, "Leave objects of DeployItems that are gone, but for their Pods.")
+	flags.BoolVar(&c.Garbage.Disable, "disable-garbage-collection", false, "Leave objects of DeployItems that are gone, but for their Pods.")
 }
 
 func (c *containerFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract.Deployer, func(), error) {
@@ -112,14 +105,10 @@ func (c *containerFlags) build(mgr ctrl.Manager, flags *deployerFlags) (contract
 
 // options is what the flags say about the work in Pods.
 func (c *containerFlags) options(flags *deployerFlags, sidecar containerv1alpha1.ContainerSpec) container.Options {
-	return container.Options{
-		Namespace: c.namespace, Identity: flags.ownIdentity(), Init: sidecar, Wait: sidecar, Main: containerv1alpha1.ContainerSpec{Image: c.defaultImage},
-		Accounts: flags.targets.accounts,
-		KeepPods: c.keepPods, MaxState: c.maxState, MaxShared: c.maxShared, MaxPods: c.maxPods, MaxStored: c.maxStored,
-		Garbage: containerv1alpha1.GarbageCollection{
-			Disable: c.noGarbage, RequeueTimeSeconds: max(int(c.garbagePeriod.Seconds()), 1),
-		},
-	}
+	options := c.Options
+	options.Identity, options.Accounts, options.Init, options.Wait = flags.ownIdentity(), flags.targets.Accounts, sidecar, sidecar
+	options.Garbage.RequeueTimeSeconds = max(int(c.garbagePeriod.Seconds()), 1)
+	return options
 }
 
 // check refuses limits that nobody could keep, and credentials of the cluster of an Environment on another one.
@@ -127,18 +116,18 @@ func (c *containerFlags) check(environment string) error {
 	if environment != "" && c.hostKubeconfig != "" {
 		return errors.New("--host-kubeconfig: the Pods of a deployer with --environment run in its own cluster, whose credentials they get; leave out one of both")
 	}
-	if c.maxPods < 1 {
-		return fmt.Errorf("--max-pods-per-namespace is %d; it has to be 1 at least", c.maxPods)
+	if c.MaxPods < 1 {
+		return fmt.Errorf("--max-pods-per-namespace is %d; it has to be 1 at least", c.MaxPods)
 	}
-	if c.maxStored < 1 {
-		return fmt.Errorf("--max-stored-per-namespace is %d bytes; it has to be 1 at least", c.maxStored)
+	if c.MaxStored < 1 {
+		return fmt.Errorf("--max-stored-per-namespace is %d bytes; it has to be 1 at least", c.MaxStored)
 	}
 	return nil
 }
 
 // host connects to the cluster that runs the Pods, without a cache.
 func (c *containerFlags) host(mgr ctrl.Manager, flags *deployerFlags) (*target.Cluster, error) {
-	if c.namespace == "" {
+	if c.Namespace == "" {
 		return nil, errors.New("--host-namespace: is empty; name the namespace of the Pods, or set RUNTIME_NAMESPACE")
 	}
 	config, err := c.hostConfig(mgr, flags)

@@ -37,13 +37,9 @@ type deployerFlags struct {
 	file     string
 	identity string
 	// selectors are target selectors as JSON or YAML.
-	selectors []string
-	// insecureTLS accepts Targets that skip the verification of the server's certificate.
-	insecureTLS bool
+	selectors   []string
 	targets     targetFlags
 	environment environmentFlags
-	// legacyTokens requests tokens for Targets by the rules of Gardener Landscaper.
-	legacyTokens bool
 	// maxTimeout is the longest timeout of a DeployItem.
 	maxTimeout time.Duration
 	// sources makes DeployItems follow their sources; nil where the type knows none.
@@ -139,12 +135,12 @@ func deployerOf(name, itemType, short string, build builder) (*cobra.Command, *p
 	command.Flags().StringArrayVar(&flags.selectors, "target-selector", nil,
 		"Carry out only DeployItems whose Target it selects, as JSON or YAML with targets, annotations and labels, "+
 			"for example {labels: [{key: environment, operator: in, values: [dev]}]}. May be repeated; one of them has to match. DeployItems without Target always match.")
-	command.Flags().BoolVar(&flags.insecureTLS, "insecure-kubeconfig-tls", false,
+	command.Flags().BoolVar(&flags.targets.AllowInsecureTLS, "insecure-kubeconfig-tls", false,
 		"Accept Targets that skip the verification of the server's certificate.")
 	flags.targets.bindFlags(command.Flags())
 	flags.targets.bindSelfFlag(command.Flags())
 	flags.environment.bindFlags(command.Flags())
-	command.Flags().BoolVar(&flags.legacyTokens, "legacy-target-tokens", false,
+	command.Flags().BoolVar(&flags.targets.LegacyTokens, "legacy-target-tokens", false,
 		"Request tokens for Targets with oidcConfig or selfConfig by the rules of Gardener Landscaper: of every ServiceAccount, for every audience, for any time.")
 	command.Flags().DurationVar(&flags.maxTimeout, "max-deploy-item-timeout", maxItemTimeout,
 		"The longest timeout of a DeployItem, also of those with none; 0 means no limit.")
@@ -210,16 +206,9 @@ func (f *deployerFlags) clients(mgr ctrl.Manager) (*target.Clients, error) {
 			return nil, err
 		}
 	}
-	options := f.targetOptions()
+	options := f.targets.Options
 	options.Landscaper, options.Host = landscaper, host
 	return target.New(options)
-}
-
-// targetOptions is what the flags say about Targets.
-func (f *deployerFlags) targetOptions() target.Options {
-	options := f.targets.options()
-	options.AllowInsecureTLS, options.LegacyTokens = f.insecureTLS, f.legacyTokens
-	return options
 }
 
 // restrict makes the cache hold the DeployItems of the deployer's type and shard. Deployers of several Environments may be in one namespace: each leads.

@@ -103,13 +103,13 @@ func (p *parsed) access() (*accessFlags, bool) {
 	case p.agent != nil:
 		return &p.agent.helm.accessFlags, p.agent.publicOnly
 	case p.helm != nil:
-		return &p.helm.accessFlags, p.deployer.targets.publicOnly
+		return &p.helm.accessFlags, p.deployer.targets.PublicOnly
 	case p.container != nil:
-		return &p.container.accessFlags, p.deployer.targets.publicOnly
+		return &p.container.accessFlags, p.deployer.targets.PublicOnly
 	}
 	own := &p.controller.components
 	return &accessFlags{artifacts: p.controller.artifacts, registries: own.registries, identities: own.identities, localRoot: own.localRoot},
-		p.controller.targets.publicOnly
+		p.controller.targets.PublicOnly
 }
 
 func (p *parsed) artifacts() fetch.Options {
@@ -137,9 +137,9 @@ func (p *parsed) identities() *identityFlags {
 // targets returns how Targets are opened.
 func (p *parsed) targets() target.Options {
 	if p.deployer != nil {
-		return p.deployer.targetOptions()
+		return p.deployer.targets.Options
 	}
-	return p.controller.targets.options()
+	return p.controller.targets.Options
 }
 
 // isPublicOnly reports whether all that strangers name is reached at public addresses alone. Not every process fetches something.
@@ -203,7 +203,7 @@ var effects = map[string]effect{
 	"graceful-shutdown-timeout": {"1s", func(p *parsed) any { return *p.manager().GracefulShutdownTimeout }, second,
 		"cmd/landscaper: TestWhatDoesNotEndIsLeftAfterTheGrace"},
 	"concurrent": {"3", func(p *parsed) any { return p.manager().Controller.MaxConcurrentReconciles }, 3,
-		"deployers/kit/fairqueue: TestWhoGetsTheWorkers"},
+		"deployers/queue: TestWhoGetsTheWorkers"},
 	"enable-leader-election": {"true", func(p *parsed) any { return p.manager().LeaderElection }, true,
 		"tests/behaviour: TestLeaderElectionAndEndpoints"},
 	"leader-election-lease-duration": {"1s", func(p *parsed) any { return *p.manager().LeaseDuration }, second,
@@ -223,7 +223,7 @@ var effects = map[string]effect{
 	"refuse-unknown-keys": {"true", func(p *parsed) any { return p.process.strict }, true,
 		"deployers/contract: TestUnknownKeysOfConfigurations, controllers/installation: TestUnknownKeysOfBlueprints"},
 	"events-addr": {"http://e", (*parsed).receiver, "http://e",
-		"deployers/kit/notify: TestT10EventsReachTheReceiver"},
+		"deployers/notify: TestT10EventsReachTheReceiver"},
 	"landscaper-kubeconfig": {"testdata/kubeconfig", (*parsed).server, "https://landscaper.example.com",
 		"cmd/landscaper: TestRequestsGoWhereTheKubeconfigLeads"},
 	"kube-api-qps": {"7", func(p *parsed) any { return p.connection().QPS }, float32(7),
@@ -235,11 +235,11 @@ var effects = map[string]effect{
 	"log-encoding": {"console", func(p *parsed) any { return p.process.logging.LogEncoding }, "console",
 		"cmd/landscaper: TestTheLogIsAsTheFlagsSay"},
 	"min-retry-delay": {"1s", (*parsed).minRetryDelay, second,
-		"deployers/kit: TestBackoffSpreadsObjects, deployers/contract: TestRetryDelaysAreThoseOfTheOptions"},
+		"deployers/queue: TestBackoffSpreadsObjects, deployers/contract: TestRetryDelaysAreThoseOfTheOptions"},
 	"max-retry-delay": {"1ms", (*parsed).maxRetryDelay, time.Millisecond,
-		"deployers/kit: TestDoubled, deployers/contract: TestRetryDelaysAreThoseOfTheOptions"},
+		"deployers/queue: TestDoubled, deployers/contract: TestRetryDelaysAreThoseOfTheOptions"},
 	"interval-jitter-percentage": {"7", (*parsed).jitter, uint8(7),
-		"deployers/kit: TestJitterStaysWithinItsPercentage"},
+		"deployers/queue: TestJitterStaysWithinItsPercentage"},
 	"no-cross-namespace-refs": {"false", func(p *parsed) any { return p.process.sourcePolicy().NoCrossNamespaceRefs }, false,
 		"sources/flux: TestLookupCrossesNamespacesWhereAllowed"},
 
@@ -279,12 +279,12 @@ var effects = map[string]effect{
 		if p.deployer != nil {
 			return p.targets().Accounts.Self
 		}
-		return p.identities().options(nil).DefaultServiceAccount
+		return p.identities().DefaultServiceAccount
 	}, "a",
 		"deployers/target: TestActorGoesBeforeTargetAndTargetBeforeDefault, sources/oci: TestDefaultServiceAccountWinsOverTheOwnIdentity"},
 	"default-kubeconfig-service-account": {"a", func(p *parsed) any { return p.targets().Accounts.Kubeconfig }, "a",
 		"deployers/target: TestActorGoesBeforeTargetAndTargetBeforeDefault"},
-	"registry-controller-identity": {"true", func(p *parsed) any { return p.identities().options(nil).OwnIdentity }, true,
+	"registry-controller-identity": {"true", func(p *parsed) any { return p.identities().OwnIdentity }, true,
 		"sources/oci: TestOwnIdentityWhereTheOperatorLetsEverybody"},
 	"local-repository-dir": {"/l", (*parsed).localRoot, "/l",
 		"sources/repository: TestLocalRepositories"},
@@ -718,7 +718,7 @@ func TestLimitsOfContainersThatCannotBeUsed(t *testing.T) {
 }
 
 func TestCredentialsOfAnEnvironmentStayInItsCluster(t *testing.T) {
-	own := &containerFlags{maxPods: 1, maxStored: 1, hostKubeconfig: "/elsewhere"}
+	own := &containerFlags{Options: container.Options{MaxPods: 1, MaxStored: 1}, hostKubeconfig: "/elsewhere"}
 	_, _, err := own.build(nil, &deployerFlags{environment: environmentFlags{name: "edge"}})
 	assert.ErrorContains(t, err, "--host-kubeconfig: the Pods of a deployer with --environment run in its own cluster")
 }

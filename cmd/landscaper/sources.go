@@ -6,7 +6,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -16,9 +18,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flux-landscaper/flux-landscaper/api/validation"
+	"github.com/flux-landscaper/flux-landscaper/confined"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/components"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
@@ -27,23 +32,20 @@ import (
 
 // registryFlags say how OCI registries are reached.
 type registryFlags struct {
-	mirrors   map[string]string
-	plainHTTP []string
+	oci.Options
 	// configFiles are dockerconfigjson files.
 	configFiles []string
-	dir         string
-	bytes       int64
 }
 
 func (r *registryFlags) bindFlags(flags *pflag.FlagSet) {
-	flags.StringToStringVar(&r.mirrors, "oci-mirror", nil,
+	flags.StringToStringVar(&r.Mirrors, "oci-mirror", nil,
 		"Ask another registry in place of a host, for example registry.example.com=http://127.0.0.1:5000. May be repeated.")
-	flags.StringSliceVar(&r.plainHTTP, "oci-plain-http", nil, "Registry hosts to reach without TLS; loopback hosts always are.")
+	flags.StringSliceVar(&r.PlainHTTP, "oci-plain-http", nil, "Registry hosts to reach without TLS; loopback hosts always are.")
 	flags.StringArrayVar(&r.configFiles, "oci-config-file", nil,
 		"A file like ~/.docker/config.json. Everybody whose own logins do not fit a registry pulls with its logins. It is read at the start. May be repeated.")
-	flags.StringVar(&r.dir, "oci-cache-dir", "",
+	flags.StringVar(&r.Dir, "oci-cache-dir", "",
 		"The directory that caches content of OCI registries over restarts; it belongs to this process alone. By default one in the temporary directory.")
-	flags.Int64Var(&r.bytes, "oci-cache-size", 1024*mebibyte, "The bytes on disk that unused content of OCI registries may take.")
+	flags.Int64Var(&r.CacheBytes, "oci-cache-size", 1024*mebibyte, "The bytes on disk that unused content of OCI registries may take.")
 }
 
 func (r *registryFlags) open(publicOnly bool) (*oci.Client, error) {
@@ -59,11 +61,11 @@ func (r *registryFlags) open(publicOnly bool) (*oci.Client, error) {
 }
 
 // options is what the flags say about registries.
-func (r *registryFlags) options(publicOnly bool) (oci.Options, error) {
-	logins, err := r.logins()
-	return oci.Options{
-		Dir: r.dir, CacheBytes: r.bytes, Mirrors: r.mirrors, PlainHTTP: r.plainHTTP, Logins: logins, PublicOnly: publicOnly,
-	}, err
+func (r registryFlags) options(publicOnly bool) (oci.Options, error) {
+	var err error
+	r.PublicOnly = publicOnly
+	r.Logins, err = r.logins()
+	return r.Options, err
 }
 
 // maxLoginFile is the size of the largest dockerconfigjson file, in bytes: that of a Secret.
@@ -87,14 +89,7 @@ func (r *registryFlags) logins() (oci.Credentials, error) {
 }
 
 // artifactFlags say how artifacts of Flux sources are kept.
-type artifactFlags struct {
-	dir          string
-	retries      int
-	cacheBytes   int64
-	maxExtracted int64
-	maxDownload  int64
-	hosts        []string
-}
+type artifactFlags struct{ fetch.Options }
 
 // storageOfFlux are the Services of Flux that hand out artifacts, where it is installed in the usual namespace.
 var storageOfFlux = []string{"source-controller.flux-system.svc.cluster.local", "source-watcher.flux-system.svc.cluster.local"}
@@ -102,13 +97,13 @@ var storageOfFlux = []string{"source-controller.flux-system.svc.cluster.local", 
 const mebibyte = 1 << 20
 
 func (a *artifactFlags) bindFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&a.dir, "artifact-dir", "",
+	flags.StringVar(&a.Dir, "artifact-dir", "",
 		"The directory that caches artifacts of Flux sources; it belongs to this process alone. By default one in the temporary directory.")
-	flags.IntVar(&a.retries, "http-retry", 9, "The maximum number of retries when failing to fetch artifacts over HTTP.")
-	flags.Int64Var(&a.cacheBytes, "artifact-cache-size", 1024*mebibyte, "The bytes on disk that unused artifacts may take.")
-	flags.Int64Var(&a.maxDownload, "artifact-max-download", 64*mebibyte, "The largest download of an artifact, in bytes.")
-	flags.Int64Var(&a.maxExtracted, "artifact-max-extracted", 256*mebibyte, "The largest extracted artifact, in bytes.")
-	flags.StringSliceVar(&a.hosts, "artifact-hosts", storageOfFlux,
+	flags.IntVar(&a.Retries, "http-retry", 9, "The maximum number of retries when failing to fetch artifacts over HTTP.")
+	flags.Int64Var(&a.CacheBytes, "artifact-cache-size", 1024*mebibyte, "The bytes on disk that unused artifacts may take.")
+	flags.Int64Var(&a.MaxDownload, "artifact-max-download", 64*mebibyte, "The largest download of an artifact, in bytes.")
+	flags.Int64Var(&a.MaxExtracted, "artifact-max-extracted", 256*mebibyte, "The largest extracted artifact, in bytes.")
+	flags.StringSliceVar(&a.Storage, "artifact-hosts", storageOfFlux,
 		"Hosts, or host:port, of the servers from which Flux hands out artifacts. With --no-private-networks they are the only private ones that artifacts come from.")
 }
 
@@ -122,12 +117,9 @@ func (a *artifactFlags) open(publicOnly bool) (*fetch.Store, error) {
 }
 
 // options is what the flags say about artifacts.
-func (a *artifactFlags) options(publicOnly bool) fetch.Options {
-	return fetch.Options{
-		Dir: a.dir, Retries: a.retries, CacheBytes: a.cacheBytes,
-		MaxExtracted: a.maxExtracted, MaxDownload: a.maxDownload, HostOverwrite: os.Getenv("SOURCE_CONTROLLER_LOCALHOST"),
-		PublicOnly: publicOnly, Storage: a.hosts,
-	}
+func (a artifactFlags) options(publicOnly bool) fetch.Options {
+	a.PublicOnly, a.HostOverwrite = publicOnly, os.Getenv("SOURCE_CONTROLLER_LOCALHOST")
+	return a.Options
 }
 
 // accessFlags say where the content of DeployItems comes from.
@@ -180,7 +172,7 @@ func (a *accessFlags) openFor(mgr ctrl.Manager, flags *deployerFlags) (component
 	if err != nil {
 		return components.Access{}, nil, err
 	}
-	access, closeAll, err := a.open(mgr, mgr.GetAPIReader(), flags.sourcePolicy(), flags.targets.accounts.Self, flags.targets.publicOnly)
+	access, closeAll, err := a.open(mgr, mgr.GetAPIReader(), flags.sourcePolicy(), flags.targets.Accounts.Self, flags.targets.PublicOnly)
 	access.Landscaper = landscaper
 	return access, closeAll, err
 }
@@ -227,20 +219,19 @@ func (c *componentFlags) open(mgr ctrl.Manager, client *oci.Client, store *fetch
 
 // identityFlags say which identities of clouds may log in at registries. Names are those of Flux controllers where these have the flag.
 type identityFlags struct {
-	gates          features.FeatureGates
-	defaultAccount string
-	own            bool
+	gates features.FeatureGates
+	oci.IdentityOptions
 }
 
 func (i *identityFlags) bindFlags(flags *pflag.FlagSet) {
 	i.gates.BindFlags(flags)
-	flags.BoolVar(&i.own, "registry-controller-identity", false,
+	flags.BoolVar(&i.OwnIdentity, "registry-controller-identity", false,
 		"Let everybody who names a cloud but no ServiceAccount log in at its registries with the identity of this process.")
 }
 
 // bindDefault binds the flag of a process where it says nothing else; see targetFlags.bindSelfFlag.
 func (i *identityFlags) bindDefault(flags *pflag.FlagSet) {
-	flags.StringVar(&i.defaultAccount, auth.ControllerFlagDefaultServiceAccount, "",
+	flags.StringVar(&i.DefaultServiceAccount, auth.ControllerFlagDefaultServiceAccount, "",
 		"The ServiceAccount, in the namespace of the object, that logs in at registries of clouds where the object names none. Needs the feature gate.")
 }
 
@@ -264,7 +255,7 @@ func (i *identityFlags) openFor(mgr ctrl.Manager, account string) (*oci.Identiti
 		return nil, err
 	}
 	if isOpen {
-		i.defaultAccount = account
+		i.DefaultServiceAccount = account
 	}
 	return i.open(mgr)
 }
@@ -277,17 +268,88 @@ func (i *identityFlags) open(mgr ctrl.Manager) (*oci.Identities, error) {
 		return nil, err
 	case isOpen:
 		auth.EnableObjectLevelWorkloadIdentity()
-	case i.defaultAccount != "":
+	case i.DefaultServiceAccount != "":
 		return nil, errNoGate
 	}
 	live, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
 	if err != nil {
 		return nil, fmt.Errorf("connect to the landscaper cluster: %w", err)
 	}
-	return oci.NewIdentities(i.options(live))
+	options := i.IdentityOptions
+	options.Client = live
+	return oci.NewIdentities(options)
 }
 
-// options is what the flags say about identities of clouds, which live reads.
-func (i *identityFlags) options(live client.Client) oci.IdentityOptions {
-	return oci.IdentityOptions{Client: live, OwnIdentity: i.own, DefaultServiceAccount: i.defaultAccount}
+// targetFlags say how servers are reached that tenants name. Names are those of Flux controllers where these have the flag.
+type targetFlags struct {
+	// Options.PublicOnly holds for clusters and for everything that is downloaded.
+	target.Options
+}
+
+func (t *targetFlags) bindFlags(flags *pflag.FlagSet) {
+	bindPublicOnly(flags, &t.PublicOnly)
+	flags.StringVar(&t.Accounts.Kubeconfig, kubeconfigAccountFlag, "",
+		"The ServiceAccount, in the namespace of the Target, that is impersonated on clusters reached by kubeconfig or oidcConfig where neither DeployItem nor Target names one.")
+}
+
+// bindPublicOnly binds the one flag for private addresses. It has the same default and the same meaning in every process.
+func bindPublicOnly(flags *pflag.FlagSet, publicOnly *bool) {
+	flags.BoolVar(publicOnly, "no-private-networks", false,
+		"Reach what tenants name only at public addresses: clusters of Targets, except the own one, OCI, Git, Helm and web servers, and "+
+			"artifacts, except those of --artifact-hosts. Names and redirects count as what they resolve to. Metadata services of clouds are refused in any case.")
+}
+
+// bindSelfFlag binds the flag for Targets that lead to the landscaper cluster.
+func (t *targetFlags) bindSelfFlag(flags *pflag.FlagSet) {
+	flags.StringVar(&t.Accounts.Self, auth.ControllerFlagDefaultServiceAccount, "",
+		"The ServiceAccount, in the namespace of the object, that stands for one that nobody names: in Targets with selfConfig, and, "+
+			"with the feature gate ObjectLevelWorkloadIdentity, at registries of clouds.")
+}
+
+const kubeconfigAccountFlag = "default-kubeconfig-service-account"
+
+// check returns what is wrong with the flags.
+func (t *targetFlags) check() error {
+	for flag, name := range map[string]string{kubeconfigAccountFlag: t.Accounts.Kubeconfig, auth.ControllerFlagDefaultServiceAccount: t.Accounts.Self} {
+		if name != "" && !validation.IsServiceAccountName(name) {
+			return fmt.Errorf("--%s: %q is not a valid name of a ServiceAccount; give the name alone: it is one of the namespace of each Target", flag, name)
+		}
+	}
+	return nil
+}
+
+// childFlags limit the child processes that render.
+type childFlags struct{ confined.Limits }
+
+// wholeMemory is what GOMEMLIMIT says, as much as there can be where it says nothing.
+var wholeMemory = debug.SetMemoryLimit(-1)
+
+// ownMemory is what this process has in any case, in bytes, however little its children leave.
+const ownMemory = 256 * mebibyte
+
+// keepRoom has the garbage collector of this process go by what children leave of the memory of the container.
+func keepRoom(children confined.Limits) {
+	if wholeMemory < math.MaxInt64 {
+		debug.SetMemoryLimit(max(wholeMemory-children.Most(), ownMemory))
+	}
+}
+
+// minChildMemory is less than what a child needs for anything useful.
+const minChildMemory = 32 * mebibyte
+
+func (c *childFlags) bindFlags(flags *pflag.FlagSet, memory int64) {
+	flags.IntVar(&c.Children, "render-processes", confined.DefaultLimits().Children,
+		"The number of child processes that render; a namespace has at most half of them.")
+	flags.Int64Var(&c.Memory, "render-process-memory", memory, "The memory that a child process may take to render, in bytes.")
+}
+
+// limits returns an error that names the flag that cannot be used.
+func (c *childFlags) limits() (confined.Limits, error) {
+	switch {
+	case c.Children < 1:
+		return confined.Limits{}, fmt.Errorf("--render-processes is %d; it has to be 1 at least", c.Children)
+	case c.Memory < minChildMemory:
+		return confined.Limits{}, fmt.Errorf("--render-process-memory is %d bytes; it has to be %d at least", c.Memory, minChildMemory)
+	}
+	return c.Limits, nil
 }

@@ -7,8 +7,17 @@ package environment
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -16,6 +25,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
+	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
@@ -146,4 +156,159 @@ func (r *Reconciler) readRegistrations(ctx context.Context, s *scope) error {
 	}
 	sortByName(s.registrations)
 	return nil
+}
+
+const reasonDeployers = "DeployersNotReady"
+
+// settle is the only place that turns the end of a reconciliation into status, events and requeue.
+func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Result, error) {
+	key := client.ObjectKeyFromObject(s.env)
+	if gone := err == nil || apierrors.IsNotFound(err); gone && !s.env.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil
+	}
+	if protocol.IsTransient(err) {
+		return ctrl.Result{RequeueAfter: r.Backoff.After(key, err)}, nil
+	}
+	if err != nil {
+		s.problems = append(s.problems, err)
+	}
+	failure := s.failure()
+	s.observe(failure)
+	if err := r.record(ctx, s); err != nil {
+		return r.Backoff.Later(ctx, key, err), nil
+	}
+	if failure == nil || failure.Kind != protocol.Retry {
+		r.Backoff.Forget(key)
+		return ctrl.Result{RequeueAfter: s.requeue}, nil
+	}
+	s.wakeIn(r.Backoff.After(key, failure))
+	return ctrl.Result{RequeueAfter: s.requeue}, nil
+}
+
+// failure is the gravest problem: one that is tried again before one that stalls, so that the retry is not lost, and those before one that waits.
+func (s *scope) failure() *protocol.Failure {
+	if len(s.problems) == 0 {
+		return nil
+	}
+	var gravest *protocol.Failure
+	for _, kind := range []protocol.FailureKind{protocol.Retry, protocol.Stalled, protocol.Waiting} {
+		for _, problem := range s.problems {
+			if failure := protocol.AsOwnFailure(operation, problem); gravest == nil && failure.Kind == kind {
+				gravest = failure
+			}
+		}
+	}
+	if more := len(s.problems) - 1; more > 0 {
+		gravest = &protocol.Failure{
+			Kind: gravest.Kind, Operation: gravest.Operation, Reason: gravest.Reason, Codes: gravest.Codes,
+			Err: fmt.Errorf("%w (and %d more problems)", gravest.Err, more),
+		}
+	}
+	return gravest
+}
+
+// observe puts the end of the reconciliation into the status.
+func (s *scope) observe(failure *protocol.Failure) {
+	env := s.env
+	env.Status.ObservedGeneration = env.Generation
+	if requested, ok := meta.ReconcileAnnotationValue(env.Annotations); ok {
+		env.Status.LastHandledReconcileAt = requested
+	}
+	env.Status.Deployers = s.deployers()
+	if failure == nil {
+		failure = s.unready()
+	}
+	working := ""
+	if failure != nil && failure.Kind == protocol.Retry {
+		working = meta.ProgressingWithRetryReason
+	}
+	pair.Show(env, failure, working, fmt.Sprintf("installed deployers: %d", len(s.states)))
+}
+
+// unready says which deployer is not installed yet, or not uninstalled: one for which a person has to act before others. Without agent the others are no
+// surprise, and there is nothing to do but to bring the agent back.
+func (s *scope) unready() *protocol.Failure {
+	var first *protocol.Failure
+	for _, registration := range s.registrations {
+		state := s.states[registration.Name]
+		if state.Stalled {
+			key := pair.Key{Registration: registration.Name, Environment: s.env.Name}
+			return &protocol.Failure{Kind: protocol.Stalled, Operation: operation, Reason: reasonDeployers, Err: fmt.Errorf(
+				"deployer %s is not installed; Installation %s/%s says: %s", registration.Name, s.home, key.Name(), state.Message)}
+		}
+		if !state.Ready && first == nil {
+			first = s.waiting("deployer %s is not installed: %s", registration.Name, state.Message)
+		}
+	}
+	for _, installation := range s.installations {
+		name := pair.Of(installation).Registration
+		if _, isWanted := s.states[name]; !isWanted && first == nil {
+			first = s.waiting("deployer %s is still being uninstalled: %s", name, pair.StateOf(installation).Message)
+		}
+	}
+	return first
+}
+
+// waiting says what is not done yet of a deployer.
+func (s *scope) waiting(format, deployer, message string) *protocol.Failure {
+	message = fmt.Sprintf(format, deployer, message)
+	if !isConnected(s.env) {
+		return &protocol.Failure{Kind: protocol.Waiting, Operation: operation, Reason: reasonUnreachable, Err: fmt.Errorf(
+			"%s; %s", message, conditions.GetMessage(s.env, v1alpha1.AgentConnectedCondition))}
+	}
+	return &protocol.Failure{Kind: protocol.Waiting, Operation: operation, Reason: reasonDeployers, Err: errors.New(message)}
+}
+
+// deployers lists the deployers for the status: those that registrations want, and those that are still being uninstalled.
+func (s *scope) deployers() []v1alpha1.EnvironmentDeployer {
+	shown := map[string]v1alpha1.EnvironmentDeployer{}
+	for _, installation := range s.installations {
+		deployer := v1alpha1.EnvironmentDeployer{Name: pair.Of(installation).Registration, Ready: pair.StateOf(installation).Ready}
+		if component := installation.Spec.ComponentDescriptor; component != nil && component.Reference != nil {
+			deployer.Version = component.Reference.Version
+		}
+		shown[deployer.Name] = deployer
+	}
+	for name, message := range s.prevented {
+		deployer := shown[name]
+		deployer.Name, deployer.Message = name, message
+		shown[name] = deployer
+	}
+	names := slices.Sorted(maps.Keys(shown))
+	var all []v1alpha1.EnvironmentDeployer
+	for _, name := range names[:min(len(names), pair.MaxShown)] {
+		all = append(all, shown[name])
+	}
+	return all
+}
+
+// record writes the status, and tells the Installations of the deployers when the agent goes or comes back.
+func (r *Reconciler) record(ctx context.Context, s *scope) error {
+	before := connection(s.persisted.Conditions)
+	if _, err := protocol.WriteStatus(ctx, r.Client, s.env, &s.env.Status, s.persisted, &r.written); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	now := connection(s.env.Status.Conditions)
+	if now == before || before == "" {
+		return nil
+	}
+	kind := corev1.EventTypeNormal
+	if now != metav1.ConditionTrue {
+		kind = corev1.EventTypeWarning
+	}
+	for _, installation := range s.installations {
+		metadata := notify.Once(notify.Since(conditions.Get(s.env, v1alpha1.AgentConnectedCondition)))
+		r.Recorder.AnnotatedEventf(installation, metadata, kind, conditions.GetReason(s.env, v1alpha1.AgentConnectedCondition), "Environment %s: %s",
+			s.env.Name, conditions.GetMessage(s.env, v1alpha1.AgentConnectedCondition))
+	}
+	return nil
+}
+
+func connection(all []metav1.Condition) metav1.ConditionStatus {
+	for _, condition := range all {
+		if condition.Type == v1alpha1.AgentConnectedCondition {
+			return condition.Status
+		}
+	}
+	return ""
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -231,32 +232,15 @@ func (s *scope) lastErrors() []string {
 
 // record writes the status, and then forgets the requests that the sync has answered.
 func (r *Reconciler) record(ctx context.Context, s *scope) error {
-	failedBefore, failsNow := r.words(s.persisted), r.words(&s.sync.Status)
+	before, ready := apimeta.FindStatusCondition(s.persisted.Conditions, meta.ReadyCondition), conditions.Get(s.sync, meta.ReadyCondition)
 	if err := r.writeStatus(ctx, s); err != nil {
 		return err
 	}
-	if failsNow != failedBefore {
-		r.announceFailure(s)
+	isNew := before == nil || before.Status != metav1.ConditionFalse || ready != nil && before.Reason != ready.Reason
+	if ready != nil && ready.Status == metav1.ConditionFalse && isNew {
+		r.Recorder.AnnotatedEventf(s.sync, notify.Once(notify.Since(ready)), corev1.EventTypeWarning, ready.Reason, "%s", ready.Message)
 	}
 	return r.answer(ctx, s)
-}
-
-// words returns why a status is not Ready.
-func (r *Reconciler) words(status *v1alpha1.TargetSyncStatus) string {
-	for _, condition := range status.Conditions {
-		if condition.Type == meta.ReadyCondition && condition.Status == metav1.ConditionFalse {
-			return condition.Reason
-		}
-	}
-	return ""
-}
-
-// announceFailure tells of a failure.
-func (r *Reconciler) announceFailure(s *scope) {
-	if reason := r.words(&s.sync.Status); reason != "" {
-		metadata := notify.Once(notify.Since(conditions.Get(s.sync, meta.ReadyCondition)))
-		r.Recorder.AnnotatedEventf(s.sync, metadata, corev1.EventTypeWarning, reason, "%s", conditions.GetMessage(s.sync, meta.ReadyCondition))
-	}
 }
 
 // announceChanges tells of what a sync has changed, whatever becomes of its status: another sync finds nothing to change.

@@ -5,7 +5,7 @@
 //
 // Only the smart HTTP protocol is spoken: no SSH agent, no local paths, no hooks, no submodules, and no program is run. A
 // commit is downloaded without its history, to a temporary directory that is removed again; the size of the download, of
-// each object and of the whole is limited before anything is unpacked into memory. Logins appear in no error.
+// each object and of the whole is limited before anything is unpacked into memory.
 package git
 
 import (
@@ -84,8 +84,7 @@ func New(o Options) *Client {
 	return &Client{options: o, transport: githttp.NewClientWithOptions(limited, &githttp.ClientOptions{RedirectPolicy: githttp.FollowInitialRedirects})}
 }
 
-// Resolve returns the full hash of what at names at this moment; the server is asked even where at.Commit is set, so that
-// the login is known to be good.
+// Resolve returns the full hash of what at names at this moment; the server is asked even where at.Commit is set.
 func (c *Client) Resolve(ctx context.Context, at Location) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
@@ -103,7 +102,7 @@ func (c *Client) connect(ctx context.Context, at Location) (transport.UploadPack
 	if err != nil {
 		return nil, nil, err
 	}
-	session, err := c.transport.NewUploadPackSession(endpoint, at.Login.method())
+	session, err := c.transport.NewUploadPackSession(endpoint, nil)
 	if err != nil {
 		return nil, nil, explain(at, "connect", err)
 	}

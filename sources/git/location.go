@@ -28,30 +28,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
-// Login is what the server is shown: a user with a password, or a token. The zero value is anonymous. It prints as a
-// placeholder.
-type Login struct {
-	Username, Password string
-	// Token is sent as a bearer token if there is no password.
-	Token string
-}
-
-// String hides the content.
-func (Login) String() string { return "a Git login (hidden)" }
-
-// GoString hides the content from %#v too.
-func (l Login) GoString() string { return l.String() }
-
-func (l Login) method() transport.AuthMethod {
-	switch {
-	case l.Password != "" || l.Username != "":
-		return &githttp.BasicAuth{Username: l.Username, Password: l.Password}
-	case l.Token != "":
-		return &githttp.TokenAuth{Token: l.Token}
-	}
-	return nil
-}
-
 // Location names a commit.
 type Location struct {
 	// URL of the repository: https, or http where Options allow it; without user information.
@@ -60,8 +36,6 @@ type Location struct {
 	Ref string
 	// Commit, if set, is the full hash of the commit to take. Ref then helps to find it.
 	Commit string
-	// Login for the server.
-	Login Login
 }
 
 var fullHash = regexp.MustCompile("^[0-9a-f]{40}$")
@@ -73,7 +47,7 @@ func (at Location) check(allowHTTP bool) (*transport.Endpoint, error) {
 	case err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
 		return nil, fail(ErrInvalid, at, "its URL cannot be used", "write it as https://host/path")
 	case u.User != nil:
-		return nil, fail(ErrInvalid, at, "its URL contains a user", "put the login into a Secret")
+		return nil, fail(ErrInvalid, at, "its URL contains a user", "use the address of a repository that everybody may read")
 	case u.Scheme != "https" && (u.Scheme != "http" || !allowHTTP):
 		return nil, fail(ErrInvalid, at, "its URL is not https", "use the https address of the repository")
 	case at.Commit != "" && !fullHash.MatchString(at.Commit):
@@ -108,13 +82,6 @@ func (at Location) pick(refs *packp.AdvRefs) (plumbing.Hash, error) {
 	return plumbing.ZeroHash, fail(ErrNotFound, at, "it has no branch or tag "+strconv.Quote(at.Ref), "check the name")
 }
 
-func (at Location) loginCure() string {
-	if at.Login == (Login{}) {
-		return "give a login that may read the repository"
-	}
-	return "correct the login, or let its user read the repository"
-}
-
 // shown is the URL without what may be secret in it.
 func (at Location) shown() string {
 	u, err := url.Parse(at.URL)
@@ -123,16 +90,6 @@ func (at Location) shown() string {
 	}
 	u.User, u.RawQuery, u.Fragment = nil, "", ""
 	return u.String()
-}
-
-// hide removes the login from text, should a server repeat it.
-func (at Location) hide(text string) string {
-	for _, secret := range []string{at.Login.Password, at.Login.Token} {
-		if secret != "" {
-			text = strings.ReplaceAll(text, secret, "<hidden>")
-		}
-	}
-	return foreign.Beginning(text, 300)
 }
 
 // The classes of a *fault.Error of this package, whose subject is the repository, without user information and query. Every other error is worth
@@ -166,7 +123,7 @@ func explain(at Location, doing string, err error) error {
 	case errors.Is(err, errTooLarge):
 		e.Class, e.Problem, e.Cure = ErrTooLarge, doing+" needs more bytes or objects than allowed", "use a smaller repository or raise the limit of the controller"
 	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed):
-		e.Class, e.Problem, e.Cure = ErrUnauthorized, "the server refuses to "+doing, at.loginCure()
+		e.Class, e.Problem, e.Cure = ErrUnauthorized, "the server refuses to "+doing, "use a repository that everybody may read, or publish its content as localBlob"
 	case errors.Is(err, transport.ErrRepositoryNotFound):
 		e.Class, e.Problem, e.Cure = ErrNotFound, "there is no such repository", "check the URL; some servers also answer so without a login"
 	case errors.Is(err, transport.ErrEmptyRemoteRepository):
@@ -178,7 +135,7 @@ func explain(at Location, doing string, err error) error {
 		e.Problem += ": it took too long or was stopped"
 	default:
 		e.Cause = err
-		e.Problem += ": " + at.hide(fault.WithoutURL(err).Error())
+		e.Problem += ": " + foreign.Beginning(fault.WithoutURL(err).Error(), 300)
 	}
 	return e
 }

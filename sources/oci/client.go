@@ -67,7 +67,7 @@ func New(o Options) (*Client, error) {
 		}
 	}
 	c.contents, err = fetch.New(fetch.Options{
-		Dir: o.Dir, CacheBytes: o.CacheBytes, MaxDownload: max(o.MaxContent, o.MaxBlob, o.MaxManifest), Timeout: o.TransferTimeout,
+		Dir: o.Dir, CacheBytes: o.CacheBytes, MaxDownload: max(o.MaxContent, o.MaxBlob, DefaultMaxManifest), Timeout: o.TransferTimeout,
 		Retries: transferTries, RetryDelay: retryDelay,
 	})
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *Client) repository(t target) *remote.Repository {
 	return &remote.Repository{
 		Reference:        t.at,
 		PlainHTTP:        t.plain,
-		MaxMetadataBytes: c.options.MaxManifest,
+		MaxMetadataBytes: DefaultMaxManifest,
 		TagListMaxPages:  maxTagPages,
 		TagListPageSize:  tagPageSize,
 		SkipReferrersGC:  true,
@@ -147,9 +147,8 @@ type Options struct {
 	Timeout time.Duration
 	// TransferTimeout limits the download or upload of one blob.
 	TransferTimeout time.Duration
-	// MaxManifest and MaxBlob limit the bytes of a manifest and of a blob that is returned in memory; neither exceeds what it
-	// says, whatever a caller asks for.
-	MaxManifest, MaxBlob int64
+	// MaxBlob limits the bytes of a blob that is returned in memory, whatever a caller asks for.
+	MaxBlob int64
 	// MaxContent limits the bytes of content that is streamed to disk.
 	MaxContent int64
 	// CacheBytes limits the disk space of manifests and blobs that nobody reads.
@@ -165,7 +164,6 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.Timeout = cmp.Or(max(o.Timeout, 0), DefaultTimeout)
 	o.TransferTimeout = cmp.Or(max(o.TransferTimeout, 0), DefaultTransferTimeout)
-	o.MaxManifest = cmp.Or(max(o.MaxManifest, 0), DefaultMaxManifest)
 	o.MaxBlob = cmp.Or(max(o.MaxBlob, 0), DefaultMaxBlob)
 	o.MaxContent = cmp.Or(max(o.MaxContent, 0), DefaultMaxContent)
 	o.CacheBytes = cmp.Or(max(o.CacheBytes, 0), DefaultCacheBytes)

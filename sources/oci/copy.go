@@ -4,7 +4,6 @@
 package oci
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +19,6 @@ import (
 	layout "oras.land/oras-go/v2/content/oci"
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry"
-
-	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
 )
 
 // CopyOptions are the logins of both sides of a copy.
@@ -34,89 +31,63 @@ type CopyOptions struct {
 // digest stays. Of an index all manifests are copied. What the destination has is not sent again, and within one
 // registry nothing is. It returns the digest. The error is a *fault.Error that names the side that failed.
 func (c *Client) Copy(ctx context.Context, from, to string, o CopyOptions) (digest.Digest, error) {
+	source, found, err := c.find(ctx, from, o.From)
+	if err != nil {
+		return "", err
+	}
 	destination, err := c.locate(to, o.To, false)
 	if err != nil {
 		return "", err
 	}
-	work := &copying{client: c, to: destination, credentials: o.To}
-	found, err := c.Walk(ctx, from, o.From, func(p Part) error {
-		if p.Raw == nil {
-			return work.blob(ctx, p)
+	tag := destination.at.Reference
+	if tag != "" {
+		if there, err := c.head(ctx, destination, manifestPart); err == nil && there.Digest == found.Digest {
+			return found.Digest, nil
 		}
-		return work.manifest(ctx, p)
-	})
-	return found.Digest, err
-}
-
-// copying is one call of Copy.
-type copying struct {
-	client      *Client
-	to          target
-	credentials Credentials
-}
-
-// manifest sends a manifest or index, under the name of the whole where it is that.
-func (w *copying) manifest(ctx context.Context, p Part) error {
-	at, as := w.to, w.to.written
-	if !p.Top {
-		at.at.Reference, as = "", w.to.repository()
 	}
-	at.at.Reference = cmp.Or(at.at.Reference, p.Digest.String())
-	if w.has(ctx, at, p.Digest) {
-		return nil
-	}
-	_, err := w.client.PushManifest(ctx, as, p.MediaType, p.Raw, w.credentials)
-	return err
-}
-
-// has goes by the answer of the destination alone; whoever does not say is sent the manifest, and says then what is wrong.
-func (w *copying) has(ctx context.Context, at target, d digest.Digest) bool {
-	ctx, cancel := w.client.limited(ctx)
-	defer cancel()
-	there, err := w.client.head(ctx, at, manifestPart)
-	return err == nil && there.Digest == d
-}
-
-// repository is the reference without tag and digest, as the caller wrote it.
-func (t target) repository() string {
-	at, err := ParseReference(t.written)
-	if err != nil {
-		return t.written
-	}
-	return at.Repository()
-}
-
-func (w *copying) blob(ctx context.Context, p Part) error {
-	ctx, cancel := w.client.transferring(ctx)
-	defer cancel()
-	there, err := w.client.repository(w.to).Blobs().Exists(ctx, p.Descriptor)
-	if err != nil || there {
-		return w.to.explain(ctx, "look for a blob", err)
-	}
-	if p.from.at.Registry == w.to.at.Registry && p.from.plain == w.to.plain {
-		return w.mount(ctx, p)
-	}
-	file, err := p.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = file.Close() }()
-	return w.to.explain(ctx, "upload a blob", w.client.upload(ctx, w.to, p.Descriptor, file))
-}
-
-// mount lets the registry link the blob; one that cannot is given the content.
-func (w *copying) mount(ctx context.Context, p Part) error {
-	var file *fetch.File
-	err := w.client.repository(w.to).Mount(ctx, p.Descriptor, p.from.at.Repository, func() (body io.ReadCloser, err error) {
-		if file, err = p.open(ctx); err != nil {
-			return nil, err
+	options := oras.DefaultCopyGraphOptions
+	options.FindSuccessors = distributable
+	if source.at.Registry == destination.at.Registry && source.plain == destination.plain {
+		options.MountFrom = func(context.Context, ocispec.Descriptor) ([]string, error) {
+			return []string{source.at.Repository}, nil
 		}
-		return newRewindable(file, p.Size), nil
-	})
-	if file != nil {
-		_ = file.Close()
 	}
-	return w.to.explain(ctx, "upload a blob", err)
+	repository := c.repository(destination)
+	err = oras.CopyGraph(ctx, reading{c, source}, repository, found.Descriptor, options)
+	if err == nil && tag != "" {
+		err = repository.Tag(ctx, found.Descriptor, tag)
+	}
+	if failed, ok := errors.AsType[*oras.CopyError](err); ok {
+		if err = failed.Err; failed.Origin == oras.CopyErrorOriginSource {
+			return "", source.explain(ctx, "copy it", err)
+		}
+	}
+	return found.Digest, destination.explain(ctx, "copy to it", err)
+}
+
+// reading is an artifact as the client reads it: each part is verified before anybody sees it. It implements content.ReadOnlyStorage.
+type reading struct {
+	client *Client
+	from   target
+}
+
+// Fetch opens a manifest or blob.
+func (r reading) Fetch(ctx context.Context, d ocispec.Descriptor) (io.ReadCloser, error) {
+	if isManifest(d.MediaType) {
+		return r.client.open(ctx, r.from, d, DefaultMaxManifest, manifestPart)
+	}
+	ctx, cancel := r.client.transferring(ctx)
+	defer cancel()
+	return r.client.open(ctx, r.from, d, r.client.options.MaxContent, layerPart)
+}
+
+// Exists is not asked of what is read from.
+func (reading) Exists(context.Context, ocispec.Descriptor) (bool, error) { return true, nil }
+
+// distributable are the parts of a manifest or index that registries have.
+func distributable(ctx context.Context, from content.Fetcher, d ocispec.Descriptor) ([]ocispec.Descriptor, error) {
+	parts, err := content.Successors(ctx, from, d)
+	return slices.DeleteFunc(parts, elsewhere), err
 }
 
 // Part is a manifest, an index or a blob of an artifact.
@@ -135,10 +106,6 @@ type Part struct {
 // Open returns a blob, verified and on disk. The caller closes it. The error is a *fault.Error.
 func (p Part) Open(ctx context.Context) (*Content, error) {
 	return p.client.opened(ctx, p.from, p.Descriptor, p.client.options.MaxContent)
-}
-
-func (p Part) open(ctx context.Context) (*fetch.File, error) {
-	return p.client.open(ctx, p.from, p.Descriptor, p.client.options.MaxContent, layerPart)
 }
 
 // Top is the manifest or index that a reference stands for, as the registry has it.
@@ -403,8 +370,7 @@ func (h *haul) manifest(ctx context.Context, at ocispec.Descriptor) error {
 // isManifest reports whether a media type is one of manifests and indexes.
 func isManifest(mediaType string) bool {
 	switch mediaType {
-	case ocispec.MediaTypeImageManifest, ocispec.MediaTypeImageIndex,
-		"application/vnd.docker.distribution.manifest.v2+json", "application/vnd.docker.distribution.manifest.list.v2+json":
+	case ocispec.MediaTypeImageManifest, ocispec.MediaTypeImageIndex, dockerManifest, dockerList, ociArtifact:
 		return true
 	}
 	return false

@@ -131,7 +131,7 @@ func (m *Manifest) read(ctx context.Context, at ocispec.Descriptor, o PullOption
 
 // document returns the manifest or index at a descriptor, in bytes and decoded.
 func (c *Client) document(ctx context.Context, t target, at ocispec.Descriptor) ([]byte, *document, error) {
-	raw, err := c.bytes(ctx, t, at, c.options.MaxManifest, manifestPart)
+	raw, err := c.bytes(ctx, t, at, DefaultMaxManifest, manifestPart)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -159,8 +159,8 @@ func (c *Client) PushManifest(ctx context.Context, ref, mediaType string, raw []
 	ctx, cancel := c.limited(ctx)
 	defer cancel()
 	d := ocispec.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(raw), Size: int64(len(raw))}
-	if d.Size > c.options.MaxManifest {
-		return "", fail(ErrTooLarge, t.written, fmt.Sprintf("its manifest has %d bytes, more than the %d allowed", d.Size, c.options.MaxManifest),
+	if d.Size > DefaultMaxManifest {
+		return "", fail(ErrTooLarge, t.written, fmt.Sprintf("its manifest has %d bytes, more than the %d allowed", d.Size, DefaultMaxManifest),
 			"make the artifact smaller")
 	}
 	as := t.at.Reference

@@ -170,7 +170,7 @@ func (s *Session) ociBlob(v *version, a component.OCIBlob) (*stream, error) {
 // access is not covered by signatures, so the hash of the commit alone would let somebody put another commit in its place.
 func (r *Repositories) commit(ctx context.Context, at git.Location, folder string) (*stream, error) {
 	if at.Commit == "" {
-		hash, err := r.options.Git.Resolve(ctx, at)
+		hash, err := r.git.Resolve(ctx, at)
 		if err != nil {
 			return nil, guarded(at.URL, err)
 		}

@@ -25,12 +25,16 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
 
+// remember is for how long a component version that was found is known to a Scope with the same logins.
+const remember = 3 * time.Minute
+
+// maxDescriptor limits the bytes of a descriptor.
+const maxDescriptor = 4 << 20
+
 // Defaults of Options.
 const (
-	DefaultRemember      = 3 * time.Minute
-	DefaultTimeout       = time.Minute
-	DefaultMaxDescriptor = 4 << 20
-	DefaultMaxDownload   = 64 << 20
+	DefaultTimeout     = time.Minute
+	DefaultMaxDownload = 64 << 20
 )
 
 // Options configure Repositories. Numbers that are zero take their default.
@@ -39,8 +43,6 @@ type Options struct {
 	OCI *oci.Client
 	// Store keeps content on disk. Required.
 	Store *fetch.Store
-	// Git talks to Git servers; nil means a client with the limits and the Transport of these Options.
-	Git *git.Client
 	// Source looks a Flux source up for an object in a namespace, as flux.Lookup does; nil means that there are none.
 	Source func(ctx context.Context, namespace string, ref v1alpha1.SourceReference) (flux.Source, error)
 	// Secret reads the data of a pull secret that an OCIRepository names; nil means that only the logins of a Scope are used.
@@ -62,14 +64,12 @@ type Options struct {
 	// Transport carries the requests to web, Helm and Git servers, and takes over what PublicOnly decides; nil means one of
 	// the package's own, which takes the proxy of the environment.
 	Transport http.RoundTripper
-	// Remember is for how long a component version that was found is known to a Scope with the same logins.
-	Remember time.Duration
 	// Memory is the size in bytes of each of the two caches in memory, of component versions and of descriptors; zero means memory.DefaultSize.
 	Memory int64
 	// Timeout limits one request to a registry or server with all its retries.
 	Timeout time.Duration
-	// MaxDescriptor and MaxDownload limit the bytes of a descriptor and of a file from a web or Helm server.
-	MaxDescriptor, MaxDownload int64
+	// MaxDownload limits the bytes of a file from a web or Helm server.
+	MaxDownload int64
 	// MaxContent limits the bytes of content from a registry, which is refused before it is downloaded; zero means what the Store accepts.
 	MaxContent int64
 	// Clock tells the time; nil means time.Now.
@@ -79,6 +79,7 @@ type Options struct {
 // Repositories open sessions that share caches. They are safe for concurrent use.
 type Repositories struct {
 	options  Options
+	git      *git.Client
 	http     *http.Client
 	versions *memory.Cache[grantKey, *version]
 	decoded  *memory.Cache[decodedKey, *component.Descriptor]
@@ -90,9 +91,7 @@ func New(o Options) (*Repositories, error) {
 	if o.OCI == nil || o.Store == nil {
 		return nil, errors.New("component repositories need Options.OCI and Options.Store")
 	}
-	o.Remember = cmp.Or(max(o.Remember, 0), DefaultRemember)
 	o.Timeout = cmp.Or(max(o.Timeout, 0), DefaultTimeout)
-	o.MaxDescriptor = cmp.Or(max(o.MaxDescriptor, 0), DefaultMaxDescriptor)
 	o.MaxDownload = cmp.Or(max(o.MaxDownload, 0), DefaultMaxDownload)
 	o.MaxContent = cmp.Or(max(o.MaxContent, 0), o.Store.MaxDownload())
 	if o.Clock == nil {
@@ -101,11 +100,9 @@ func New(o Options) (*Repositories, error) {
 	if o.Transport == nil {
 		o.Transport = egress.New(egress.Policy{PublicOnly: o.PublicOnly, Redirects: egress.MostRedirects})
 	}
-	if o.Git == nil {
-		o.Git = git.New(git.Options{Dir: o.Store.Temporary(), AllowHTTP: o.AllowHTTP, Transport: o.Transport, Timeout: o.Timeout, MaxPack: o.MaxDownload})
-	}
 	return &Repositories{
 		options:  o,
+		git:      git.New(git.Options{Dir: o.Store.Temporary(), AllowHTTP: o.AllowHTTP, Transport: o.Transport, Timeout: o.Timeout, MaxPack: o.MaxDownload}),
 		http:     &http.Client{Transport: o.Transport},
 		versions: memory.NewCache[grantKey, *version](o.Memory, nil),
 		decoded:  memory.NewCache[decodedKey, *component.Descriptor](o.Memory, nil),

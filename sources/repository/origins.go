@@ -226,7 +226,7 @@ func inlineDirectory(ctx context.Context, raw []byte, dir string) (fs.FS, error)
 func (s *Session) git(ctx context.Context, t component.Typed, spec component.GitRepository) (origin, error) {
 	at := git.Location{URL: spec.URL, Ref: spec.Ref, Commit: spec.Commit}
 	name := fmt.Sprintf("Git repository %q", spec.URL)
-	commit, err := s.r.options.Git.Resolve(ctx, at)
+	commit, err := s.r.git.Resolve(ctx, at)
 	if err != nil {
 		return nil, guarded(spec.URL, err)
 	}
@@ -247,7 +247,7 @@ func (s *Session) git(ctx context.Context, t component.Typed, spec component.Git
 // gitArchive writes the files of a commit as a tar.
 func (r *Repositories) gitArchive(at git.Location, folder string) func(context.Context, io.Writer) error {
 	return func(ctx context.Context, w io.Writer) error {
-		_, err := r.options.Git.Archive(ctx, at, folder, w)
+		_, err := r.git.Archive(ctx, at, folder, w)
 		return guarded(at.URL, err)
 	}
 }

@@ -117,7 +117,7 @@ func (o *registryOrigin) find(ctx context.Context, key component.Key) (*version,
 // granted returns what the logins found within the time to remember.
 func (r *Repositories) granted(key grantKey) *version {
 	v, ok := r.versions.Get(key)
-	if !ok || r.options.Clock().UnixNano()-v.found > int64(r.options.Remember) {
+	if !ok || r.options.Clock().UnixNano()-v.found > int64(remember) {
 		return nil
 	}
 	return v
@@ -149,7 +149,7 @@ func (o *registryOrigin) load(ctx context.Context, grant grantKey) (*version, er
 	}
 	v := &version{descriptor: d, repository: o.typed, blobs: blobs, registry: o.place, found: asked}
 	if m.Stale {
-		v.found -= int64(o.r.options.Remember - min(staleFor, o.r.options.Remember))
+		v.found -= int64(remember - staleFor)
 	}
 	o.r.versions.Put(grant, v, grantWeight+memory.Size(m.Manifest)+memory.Size(blobs.layout)+d.Weight())
 	return v, nil
@@ -168,7 +168,7 @@ func (o *registryOrigin) descriptor(ctx context.Context, b *manifestBlobs) (*com
 		}
 	}
 	return o.r.decode(decodedKey{b.scope, layer.Digest.String()}, func() (*component.Descriptor, error) {
-		content, err := b.manifest.Open(ctx, layer.Digest, o.r.options.MaxDescriptor)
+		content, err := b.manifest.Open(ctx, layer.Digest, maxDescriptor)
 		if err != nil {
 			return nil, err
 		}

@@ -9,7 +9,7 @@
 //
 // What was found is kept: content on disk, decoded descriptors in memory. It is served again only to a Scope whose own
 // logins found it in the same repository. Component versions never change by the rules of OCM, so a registry is asked once
-// for a version and a set of logins within Options.Remember; a version that somebody replaced all the same is seen after
+// for a version and a set of logins within three minutes; a version that somebody replaced all the same is seen after
 // that time.
 package repository
 

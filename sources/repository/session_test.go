@@ -206,7 +206,7 @@ func TestAVersionIsRememberedForAWhile(t *testing.T) {
 	reg.Forget()
 	assert.Equal(t, 2, resources())
 	assert.Empty(t, reg.Requests(), "a version that is remembered causes no request")
-	now = now.Add(DefaultRemember + time.Second)
+	now = now.Add(remember + time.Second)
 	assert.Equal(t, 1, resources(), "a version that somebody replaced is seen in the end")
 }
 
@@ -233,7 +233,7 @@ func TestAKnownVersionSurvivesARegistryThatIsDown(t *testing.T) {
 	_, err := session(t, r, scope).Root(t.Context(), byName(shopName, "1.0.0", nil))
 	require.NoError(t, err)
 	reg.Down()
-	now = now.Add(DefaultRemember + time.Second)
+	now = now.Add(remember + time.Second)
 	s := session(t, r, scope)
 	found, err := s.Root(t.Context(), byName(shopName, "1.0.0", nil))
 	require.NoError(t, err)

@@ -30,7 +30,7 @@ var excusedDecoders = map[string]string{
 	"publishing/lint":                "it looks for lines and keys in texts that were read within limits",
 	"publishing/ocm/parse.go":        "it reads the constructor one document at a time, after foreign.Afford",
 	"cmd/flux-landscaper":            "it reads the arguments of the person who runs it",
-	"cmd/landscaper/contexts.go":     "it reads a flag, which the operator sets",
+	"cmd/landscaper/controller.go":   "it reads a flag, which the operator sets",
 	"cmd/landscaper/deployer.go":     "it reads a flag, which the operator sets",
 	"blueprints/model/load.go":       "it looks for lines in a text that was read within limits, and follows no alias",
 	"blueprints/templating/spiff.go": "the Spiff library reads its templates itself, after checkSpiff",
