@@ -228,11 +228,11 @@ func (s *sources) watch(ctx context.Context, key types.NamespacedName, cluster *
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := fault.Survived(ctx, func() error {
-			return cluster.Follow(ctx, stream, wake, func(object metav1.Object) {
-				if pattern.MatchString(object.GetName()) {
+			return cluster.Follow(ctx, stream, target.Handler{Opened: wake, Changed: func(object *metav1.PartialObjectMetadata, _ bool) {
+				if pattern.MatchString(object.Name) {
 					wake()
 				}
-			})
+			}})
 		})
 		if time.Since(began) > longestPause {
 			pause = shortestPause

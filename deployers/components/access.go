@@ -66,6 +66,25 @@ func RequiresVerified(item *contract.Item) bool {
 	return item.Context != nil && item.Context.Configuration.RequireVerifiedSources
 }
 
+// Scope is what an item may use of component repositories, without the overwrites of its Context: with the logins in pull secrets, by Secret name and key, and
+// those of its Context. Errors are those of Identity; from says where logins come from that cannot be used.
+func (a *Access) Scope(ctx context.Context, item *contract.Item, secrets map[string]map[string][]byte, operation, from string) (repository.Scope, error) {
+	scope := repository.Scope{Namespace: item.DeployItem.Namespace, RequireVerified: RequiresVerified(item)}
+	var ocmConfig []byte
+	if c := item.Context; c != nil {
+		scope.Repository, ocmConfig = c.Configuration.RepositoryContext, c.OCMConfig
+	}
+	var err error
+	if scope.Rights, err = repository.ParseRights(secrets, ocmConfig); err != nil {
+		return scope, protocol.Stall(operation, "InvalidCredentials", "%s: %w", from, err)
+	}
+	identity, err := a.Identity(ctx, item, operation)
+	if identity != nil {
+		scope.Rights = scope.Rights.WithIdentity(identity)
+	}
+	return scope, err
+}
+
 // Lookup finds a Flux source that an item names.
 func (a *Access) Lookup(ctx context.Context, item *contract.Item, ref v1alpha1.SourceReference) (flux.Source, error) {
 	policy := a.SourcePolicy

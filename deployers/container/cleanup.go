@@ -206,16 +206,16 @@ func (c *cleanup) reconcile(ctx context.Context, items client.Reader, key types.
 	if apierrors.IsNotFound(err) {
 		err = c.options.Live.Get(ctx, key, item) // it may be one of another shard, or the cache may lag behind
 	}
-	of := namesOf(key, c.options.Identity)
+	of := c.options.hostFor(key)
 	switch {
 	case apierrors.IsNotFound(err):
-		err = c.abandon(ctx, of)
+		err = of.abandon(ctx)
 	case err != nil:
 		return fmt.Errorf("read DeployItem %s: %w", key, err)
 	case isOver(item):
-		err = c.finish(ctx, of, item.Status.JobIDFinished)
+		err = of.finish(ctx, item.Status.JobIDFinished)
 	case isForced(item):
-		return c.endAny(ctx, of) // the deployer does the rest when it is gone
+		return of.endAny(ctx) // the deployer does the rest when it is gone
 	default:
 		return nil
 	}
@@ -232,12 +232,20 @@ func isForced(item *v1alpha1.DeployItem) bool {
 }
 
 // endAny ends the Pod of an item, whatever it is for.
-func (c *cleanup) endAny(ctx context.Context, of names) error {
-	pod, err := c.pod(ctx, of)
+func (h host) endAny(ctx context.Context) error {
+	pod, err := h.pod(ctx)
 	if err != nil || pod == nil {
 		return err
 	}
-	return endPod(ctx, c.options.Host.Client, pod)
+	return h.endPod(ctx, pod)
+}
+
+// abandon removes everything of an item that does not exist any more.
+func (h host) abandon(ctx context.Context) error {
+	if err := h.endAny(ctx); err != nil || h.options.Garbage.Disable {
+		return err
+	}
+	return h.removeAll(ctx)
 }
 
 // isOver reports whether the last job of an item has ended.
@@ -245,17 +253,9 @@ func isOver(item *v1alpha1.DeployItem) bool {
 	return item.Status.JobIDFinished != "" && item.Status.JobID == item.Status.JobIDFinished
 }
 
-// abandon removes everything of an item that does not exist any more.
-func (c *cleanup) abandon(ctx context.Context, of names) error {
-	if err := c.endAny(ctx, of); err != nil || c.options.Garbage.Disable {
-		return err
-	}
-	return removeAll(ctx, c.options, of)
-}
-
 // finish ends the Pod of a job that is over, and removes the Secrets that only this job needs. What belongs to another job is left alone.
-func (c *cleanup) finish(ctx context.Context, of names, job string) error {
-	pod, err := c.pod(ctx, of)
+func (h host) finish(ctx context.Context, job string) error {
+	pod, err := h.pod(ctx)
 	if err != nil {
 		return err
 	}
@@ -263,65 +263,19 @@ func (c *cleanup) finish(ctx context.Context, of names, job string) error {
 		return nil
 	}
 	hasEnded := pod != nil && (pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed)
-	if pod != nil && (!hasEnded || !c.options.KeepPods) {
-		if err := endPod(ctx, c.options.Host.Client, pod); err != nil {
+	if pod != nil && (!hasEnded || !h.options.KeepPods) {
+		if err := h.endPod(ctx, pod); err != nil {
 			return err
 		}
 	}
-	have, err := storedFor(ctx, c.options, of)
-	if err != nil {
-		return err
-	}
-	for _, secret := range have {
-		if !isOfJob(secret, job, pod) {
-			continue
-		}
-		if err := remove(ctx, c.options.Host.Client, secret); err != nil {
-			return err
+	secrets, err := h.listed(ctx, kinds[1])
+	for i := 0; err == nil && i < len(secrets); i++ {
+		of := secrets[i].Annotations
+		isOfJob := slices.Contains(ofJobs, secrets[i].Labels[sidecar.Type]) && of[sidecar.Job] == job
+		isOfPod := secrets[i].Labels[sidecar.Type] == sidecar.TypeExport && (pod == nil || of[sidecar.UUID] == string(pod.UID))
+		if isOfJob || isOfPod {
+			err = h.remove(ctx, &secrets[i])
 		}
 	}
-	return nil
-}
-
-// isOfJob reports whether a Secret serves one job only.
-func isOfJob(secret *metav1.PartialObjectMetadata, job string, pod *corev1.Pod) bool {
-	switch kind := secret.Labels[sidecar.Type]; {
-	case kind == sidecar.TypeExport:
-		return pod == nil || secret.Annotations[sidecar.UUID] == string(pod.UID)
-	case slices.Contains(ofJobs, kind):
-		return secret.Annotations[sidecar.Job] == job
-	}
-	return false
-}
-
-// pod reads the Pod of an item; nil when there is none of ours.
-func (c *cleanup) pod(ctx context.Context, of names) (*corev1.Pod, error) {
-	pod := &corev1.Pod{}
-	err := c.options.Host.Client.Get(ctx, types.NamespacedName{Namespace: c.options.Namespace, Name: of.base}, pod)
-	if apierrors.IsNotFound(err) || err == nil && !of.owns(pod) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", describeHost(c.options.Namespace, "Pod", of.base), err)
-	}
-	return pod, nil
-}
-
-// removeAll deletes all objects of an item but its Pod.
-func removeAll(ctx context.Context, o *Options, of names) error {
-	for _, kind := range kinds[1:] {
-		objects, err := list(ctx, o, kind, of.selector())
-		if err != nil {
-			return err
-		}
-		for i := range objects {
-			if !of.owns(&objects[i]) {
-				continue
-			}
-			if err := remove(ctx, o.Host.Client, &objects[i]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return err
 }

@@ -39,15 +39,6 @@ type finder struct {
 	components *repository.Repositories
 }
 
-// newFinder returns a finder. What is nil in access makes the items that need it fail with a message that says so.
-func newFinder(access components.Access) (*finder, error) {
-	known, err := access.Repositories(0)
-	if err != nil {
-		return nil, err
-	}
-	return &finder{access: access, components: known}, nil
-}
-
 // search is one call for one item.
 type search struct {
 	*finder
@@ -134,26 +125,12 @@ func (r *search) openComponent(ctx context.Context, packer *sidecar.Packer) (*re
 
 // scope is what the item may use of component repositories.
 func (r *search) scope(ctx context.Context) (repository.Scope, error) {
-	scope := repository.Scope{Namespace: r.item.DeployItem.Namespace, RequireVerified: components.RequiresVerified(r.item)}
 	secrets, err := pullSecrets(ctx, r.access.Live, r.item, r.config)
 	if err != nil {
-		return scope, err
+		return repository.Scope{}, err
 	}
-	var ocmConfig []byte
-	if c := r.item.Context; c != nil {
-		scope.Repository, ocmConfig = c.Configuration.RepositoryContext, c.OCMConfig
-	}
-	if scope.Rights, err = repository.ParseRights(secrets, ocmConfig); err != nil {
-		return scope, protocol.Stall(operationReconcile, "InvalidCredentials", "Context or registryPullSecrets: %w", err)
-	}
-	identity, err := r.access.Identity(ctx, r.item, operationReconcile)
-	if err != nil {
-		return scope, err
-	}
-	if identity != nil {
-		scope.Rights = scope.Rights.WithIdentity(identity)
-	}
-	if c := r.item.Context; c != nil && c.Overwrites != nil {
+	scope, err := r.access.Scope(ctx, r.item, secrets, operationReconcile, "Context or registryPullSecrets")
+	if c := r.item.Context; err == nil && c != nil && c.Overwrites != nil {
 		scope.Overwrites, err = c.Overwrites(ctx)
 	}
 	return scope, err

@@ -1,6 +1,24 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package container is the deployer of DeployItems of type landscaper.gardener.cloud/container: it runs a person's image as a Pod of the
+// host cluster, once per job.
+//
+// Everything that needs registries, Flux sources or the landscaper cluster is done here, so that the Pod needs no credentials for them:
+// its init container only unpacks Secrets (sidecar.Init), and its wait container may only watch its own Pod and apply Secrets of fixed names
+// (sidecar.Wait). The user's container has no credentials at all.
+//
+// The way of a job:
+//
+//	prepare.go   configuration, target, component, content      → what the Pod gets
+//	objects.go   that                                           → Secrets, identity and rights on the host cluster
+//	pod.go       that                                           → the Pod
+//	run.go       the Pod as the kubelet shows it                → wait, failure or success with exports; a deletion runs it with OPERATION=DELETE, then all
+//	             objects go
+//	cleanup.go   what jobs that are over and items that are gone left on the host cluster → gone
+//
+// All names are made from namespace and name of the item, so that a job that is repeated after a crash finds what it made before. A Pod
+// belongs to the job in its annotation; its finalizer keeps it until the end of the job is recorded.
 package container
 
 import (
@@ -11,7 +29,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	api "github.com/flux-landscaper/flux-landscaper/api/deployers/container"
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
@@ -108,11 +125,11 @@ func New(options Options) (*Deployer, error) {
 	if err := options.complete(); err != nil {
 		return nil, err
 	}
-	found, err := newFinder(options.Access)
+	known, err := options.Repositories(0)
 	if err != nil {
 		return nil, err
 	}
-	d := &Deployer{options: options, content: found}
+	d := &Deployer{options: options, content: &finder{access: options.Access, components: known}}
 	d.cleanup = newCleanup(&d.options)
 	return d, nil
 }
@@ -151,8 +168,7 @@ func (d *Deployer) begin(item *contract.Item, operation containerv1alpha1.Operat
 		return nil, err
 	}
 	return &run{
-		deployer: d, item: item, operation: operation, config: config, recorded: recorded,
-		names: namesOf(keyOf(item.DeployItem), d.options.Identity),
+		host: d.options.hostFor(keyOf(item.DeployItem)), deployer: d, item: item, operation: operation, config: config, recorded: recorded,
 	}, nil
 }
 
@@ -161,16 +177,8 @@ func (o *Options) stateLimit() int64 {
 	return (o.MaxState + sidecar.PieceBytes - 1) / sidecar.PieceBytes
 }
 
-func (o *Options) sharedLimit() *resource.Quantity {
-	return resource.NewQuantity(o.MaxShared, resource.BinarySI)
-}
-
 // lateness is how long after the deadline of a job the kubelet ends a Pod by itself, for the case that the deployer is not there.
 const lateness = time.Minute
-
-func describeHost(namespace, kind, name string) string {
-	return fmt.Sprintf("%s %s/%s of the host cluster", kind, namespace, name)
-}
 
 var _ contract.ContinuousReconciler = &Deployer{}
 
@@ -208,21 +216,21 @@ func validate(config *containerv1alpha1.ProviderConfiguration, namespace string)
 		return errs
 	})
 	if blueprint := config.Blueprint; blueprint != nil {
-		errs = append(errs, exactlyOne("blueprint", "ref, inline and sourceRef",
+		errs = append(errs, exactlyOne("blueprint",
 			blueprint.Reference != nil, blueprint.Inline != nil, blueprint.SourceReference != nil))
 		if blueprint.Reference != nil && config.ComponentDescriptor == nil {
 			errs = append(errs, errors.New("blueprint.ref: needs the component that has the resource; set componentDescriptor"))
 		}
 	}
 	if component := config.ComponentDescriptor; component != nil {
-		errs = append(errs, exactlyOne("componentDescriptor", "ref, inline and sourceRef",
+		errs = append(errs, exactlyOne("componentDescriptor",
 			component.Reference != nil, component.Inline != nil, component.SourceReference != nil))
 	}
 	errs = append(errs, managedresource.ValidateContinuousReconcile("continuousReconcile", config.ContinuousReconcile)...)
 	return fault.Join(errs)
 }
 
-func exactlyOne(field, choices string, given ...bool) error {
+func exactlyOne(field string, given ...bool) error {
 	count := 0
 	for _, is := range given {
 		if is {
@@ -232,5 +240,5 @@ func exactlyOne(field, choices string, given ...bool) error {
 	if count == 1 {
 		return nil
 	}
-	return fmt.Errorf("%s: set exactly one of %s, found %d", field, choices, count)
+	return fmt.Errorf("%s: set exactly one of ref, inline and sourceRef, found %d", field, count)
 }

@@ -159,7 +159,7 @@ func TestDisabledGarbageCollectionEndsPodsOnly(t *testing.T) {
 			}
 			all := s.left()
 
-			require.NoError(t, (&cleanup{options: &s.options}).abandon(t.Context(), gone))
+			require.NoError(t, s.options.hostFor(gone.item).abandon(t.Context()))
 
 			s.awaitLeft(func(left map[string][]string) bool { return len(left["Pod"]) == 0 })
 			delete(all, "Pod")

@@ -67,9 +67,6 @@ func (n names) labels() map[string]string {
 	}
 }
 
-// selector selects the objects of the item.
-func (n names) selector() client.MatchingLabels { return n.labels() }
-
 // selectorOf selects the objects of all items of a deployer.
 func selectorOf(identity string) client.MatchingLabels {
 	return client.MatchingLabels{sidecar.DeployerID: labelValue(identity), sidecar.Name: Name}

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
@@ -26,22 +28,78 @@ import (
 // maxSecret is how many bytes the values of a Secret may have.
 const maxSecret = 1 << 20
 
-// stored are the Secrets of one item on the host cluster, by name, without their content.
-type stored map[string]*metav1.PartialObjectMetadata
+// host is what one item has on the host cluster.
+type host struct {
+	options *Options
+	names   names
+}
 
-func storedFor(ctx context.Context, o *Options, of names) (stored, error) {
-	secrets, err := list(ctx, o, corev1.SchemeGroupVersion.WithKind("Secret"), of.selector())
-	if err != nil {
+func (o *Options) hostFor(item types.NamespacedName) host { return host{o, namesOf(item, o.Identity)} }
+
+// problem is an error about an object; nil stays nil.
+func (h host) problem(doing, kind, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w", doing, h.describe(kind, name), err)
+}
+
+func (h host) describe(kind, name string) string {
+	return fmt.Sprintf("%s %s/%s of the host cluster", kind, h.options.Namespace, name)
+}
+
+// find reads an object of the item, and reports whether it is there.
+func (h host) find(ctx context.Context, kind, name string, into client.Object) (bool, error) {
+	err := h.options.Host.Client.Get(ctx, types.NamespacedName{Namespace: h.options.Namespace, Name: name}, into)
+	return err == nil && h.names.owns(into), h.problem("read", kind, name, client.IgnoreNotFound(err))
+}
+
+// pod reads the Pod; nil when there is none.
+func (h host) pod(ctx context.Context) (*corev1.Pod, error) {
+	pod := &corev1.Pod{}
+	if found, err := h.find(ctx, "Pod", h.names.base, pod); err != nil || !found {
 		return nil, err
 	}
-	found := stored{}
-	for i := range secrets {
-		if of.owns(&secrets[i]) {
-			found[secrets[i].Name] = &secrets[i]
+	return pod, nil
+}
+
+// secret reads a Secret; nil where there is none.
+func (h host) secret(ctx context.Context, name string) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	if found, err := h.find(ctx, "Secret", name, secret); err != nil || !found {
+		return nil, err
+	}
+	return secret, nil
+}
+
+// listed returns the objects of a kind.
+func (h host) listed(ctx context.Context, kind schema.GroupVersionKind) ([]metav1.PartialObjectMetadata, error) {
+	objects, err := list(ctx, h.options, kind, h.names.labels())
+	return slices.DeleteFunc(objects, func(object metav1.PartialObjectMetadata) bool { return !h.names.owns(&object) }), err
+}
+
+// remove deletes an object as it was read. One that is gone, or that was changed since, is left.
+func (h host) remove(ctx context.Context, object *metav1.PartialObjectMetadata) error {
+	err := h.options.Host.Client.Delete(ctx, object, client.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion})
+	return h.problem("delete", object.Kind, object.Name, client.IgnoreNotFound(err))
+}
+
+// removeAll deletes all objects but the Pod.
+func (h host) removeAll(ctx context.Context) error {
+	for _, kind := range kinds[1:] {
+		objects, err := h.listed(ctx, kind)
+		for i := 0; err == nil && i < len(objects); i++ {
+			err = h.remove(ctx, &objects[i])
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return found, nil
+	return nil
 }
+
+// stored are the Secrets of one item on the host cluster, by name, without their content.
+type stored map[string]*metav1.PartialObjectMetadata
 
 // ofType returns the Secrets of a type, by name.
 func (s stored) ofType(kind string) []*metav1.PartialObjectMetadata {
@@ -109,7 +167,7 @@ func (r *run) storeContent(ctx context.Context, s *supplies, have stored) error 
 		if slices.Contains(names, old.Name) {
 			continue
 		}
-		if err := remove(ctx, r.deployer.options.Host.Client, old); err != nil {
+		if err := r.remove(ctx, old); err != nil {
 			return err
 		}
 	}
@@ -139,13 +197,13 @@ func (r *run) put(ctx context.Context, have stored, name, kind string, marks map
 	annotations := map[string]string{sidecar.Hash: hex.EncodeToString(sum[:])}
 	maps.Copy(annotations, marks)
 	secret := &corev1.Secret{
-		ObjectMeta: r.names.meta(r.deployer.options.Namespace, name, kind, annotations),
+		ObjectMeta: r.names.meta(r.options.Namespace, name, kind, annotations),
 		Type:       corev1.SecretTypeOpaque, Data: map[string][]byte{key: value},
 	}
 	if key == corev1.DockerConfigJsonKey {
 		secret.Type = corev1.SecretTypeDockerConfigJson
 	}
-	host := r.deployer.options.Host.Client
+	host := r.options.Host.Client
 	known := have[name]
 	if known == nil {
 		return r.foreign(host.Create(ctx, secret), "Secret", name)
@@ -154,29 +212,21 @@ func (r *run) put(ctx context.Context, have stored, name, kind string, marks map
 		return nil
 	}
 	secret.ResourceVersion, secret.UID = known.ResourceVersion, known.UID
-	if err := host.Update(ctx, secret); err != nil {
-		return fmt.Errorf("update %s: %w", describeHost(secret.Namespace, "Secret", name), err)
-	}
-	return nil
+	return r.problem("update", "Secret", name, host.Update(ctx, secret))
 }
 
 // foreign explains that an object to create exists already and is not one of the item.
 func (r *run) foreign(err error, kind, name string) error {
-	at := describeHost(r.deployer.options.Namespace, kind, name)
 	if apierrors.IsAlreadyExists(err) {
-		return protocol.Stall(operationReconcile, "ForeignObject", "%s exists and does not belong to the DeployItem; remove it", at)
+		return protocol.Stall(operationReconcile, "ForeignObject", "%s exists and does not belong to the DeployItem; remove it", r.describe(kind, name))
 	}
-	if err != nil {
-		return fmt.Errorf("create %s: %w", at, err)
-	}
-	return nil
+	return r.problem("create", kind, name, err)
 }
 
 // identify makes the ServiceAccount of the wait container, without which no API server takes its Pod.
 func (r *run) identify(ctx context.Context) error {
-	off := false
 	account := &corev1.ServiceAccount{
-		ObjectMeta: r.names.meta(r.deployer.options.Namespace, r.names.base, sidecar.TypeIdentity, nil), AutomountServiceAccountToken: &off,
+		ObjectMeta: r.names.meta(r.options.Namespace, r.names.base, sidecar.TypeIdentity, nil), AutomountServiceAccountToken: new(false),
 	}
 	return provide(ctx, r, "ServiceAccount", account, &corev1.ServiceAccount{}, func(have *corev1.ServiceAccount) bool {
 		return have.AutomountServiceAccountToken != nil && !*have.AutomountServiceAccountToken
@@ -186,7 +236,7 @@ func (r *run) identify(ctx context.Context) error {
 // authorize gives the ServiceAccount a Role that allows what the wait container does and nothing else: to watch its Pod, and to apply Secrets of the
 // names that its exports and its state may have. Creating by apply is the one kind of creation that names can restrict.
 func (r *run) authorize(ctx context.Context) error {
-	o := &r.deployer.options
+	o := r.options
 	meta := r.names.meta(o.Namespace, r.names.base, sidecar.TypeIdentity, nil)
 	secrets := []string{r.names.export()}
 	for _, prefix := range []string{r.names.state(0), r.names.state(1)} {
@@ -215,13 +265,13 @@ func (r *run) authorize(ctx context.Context) error {
 
 // provide creates an object, or updates one that is not as it should be.
 func provide[O client.Object](ctx context.Context, r *run, kind string, want, have O, isRight func(O) bool) error {
-	host, name := r.deployer.options.Host.Client, want.GetName()
+	host, name := r.options.Host.Client, want.GetName()
 	err := host.Get(ctx, client.ObjectKeyFromObject(want), have)
 	switch {
 	case apierrors.IsNotFound(err):
 		return r.foreign(host.Create(ctx, want), kind, name)
 	case err != nil:
-		return fmt.Errorf("read %s: %w", describeHost(want.GetNamespace(), kind, name), err)
+		return r.problem("read", kind, name, err)
 	case !r.names.owns(have):
 		return r.foreign(apierrors.NewAlreadyExists(corev1.Resource(kind), name), kind, name)
 	case isRight(have):
@@ -229,18 +279,5 @@ func provide[O client.Object](ctx context.Context, r *run, kind string, want, ha
 	}
 	want.SetResourceVersion(have.GetResourceVersion())
 	want.SetUID(have.GetUID())
-	if err := host.Update(ctx, want); err != nil {
-		return fmt.Errorf("update %s: %w", describeHost(want.GetNamespace(), kind, name), err)
-	}
-	return nil
-}
-
-// remove deletes an object of the host cluster as it was read. One that is gone, or that was changed since, is left.
-func remove(ctx context.Context, host client.Client, object client.Object) error {
-	uid, version := object.GetUID(), object.GetResourceVersion()
-	err := host.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete %s: %w", describeHost(object.GetNamespace(), "object", object.GetName()), err)
-	}
-	return nil
+	return r.problem("update", kind, name, host.Update(ctx, want))
 }

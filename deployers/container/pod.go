@@ -53,7 +53,7 @@ const (
 
 // blueprintOfPod is what a Pod is made from.
 type blueprintOfPod struct {
-	run *run
+	*run
 	// hasTarget and hasLogins say which Secrets exist, content and state name those with the pieces.
 	hasTarget, hasLogins bool
 	// keptContent says that the content is that of an earlier job, whose sources are those of the item.
@@ -68,18 +68,16 @@ type blueprintOfPod struct {
 
 // pod returns the Pod of the job. It passes the Pod Security level "restricted".
 func (b blueprintOfPod) pod() *corev1.Pod {
-	r, o := b.run, &b.run.deployer.options
-	off, on, grace := false, true, gracePeriod
-	user, group, files := runAsUser, runAsGroup, fsGroup
+	r, o := b.run, b.options
 	pod := &corev1.Pod{
 		ObjectMeta: r.names.meta(o.Namespace, r.names.base, "pod", map[string]string{
 			sidecar.Job: r.job(), sidecar.OperationAnnotation: string(r.operation), sidecar.Sequence: strconv.FormatInt(b.last.sequence+1, 10),
 		}),
 		Spec: corev1.PodSpec{
-			RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: &grace,
-			ServiceAccountName: r.names.base, AutomountServiceAccountToken: &off, EnableServiceLinks: &off,
+			RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: new(gracePeriod),
+			ServiceAccountName: r.names.base, AutomountServiceAccountToken: new(false), EnableServiceLinks: new(false),
 			SecurityContext: &corev1.PodSecurityContext{
-				RunAsUser: &user, RunAsGroup: &group, FSGroup: &files, RunAsNonRoot: &on,
+				RunAsUser: new(runAsUser), RunAsGroup: new(runAsGroup), FSGroup: new(fsGroup), RunAsNonRoot: new(true),
 				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
 			InitContainers: []corev1.Container{b.initContainer()},
@@ -96,16 +94,13 @@ func (b blueprintOfPod) pod() *corev1.Pod {
 		pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: r.names.pull()}}
 	}
 	if deadline := r.item.Deadline; !deadline.IsZero() {
-		seconds := max(int64(deadline.Add(lateness).Sub(b.now).Seconds()), 1)
-		pod.Spec.ActiveDeadlineSeconds = &seconds
+		pod.Spec.ActiveDeadlineSeconds = new(max(int64(deadline.Add(lateness).Sub(b.now).Seconds()), 1))
 	}
 	return pod
 }
 
 func (b blueprintOfPod) initContainer() corev1.Container {
-	container := b.sidecar(sidecar.InitContainer, "container-init", b.run.deployer.options.Init)
-	container.Env = append(b.commonEnv(), b.itemEnv()...)
-	container.Env = append(container.Env, b.stateEnv()...)
+	container := b.sidecar(sidecar.InitContainer, "container-init", b.options.Init)
 	container.Env = append(container.Env, env(sidecar.ConfigurationPath, sidecar.Configuration), env(sidecar.TargetSourcePath, sidecar.TargetSource),
 		env(sidecar.SupplyPath, sidecar.Supply), env(sidecar.StateSourcePath, sidecar.StateSource))
 	container.VolumeMounts = append(container.VolumeMounts, mount(internalVolume, sidecar.Internal))
@@ -123,10 +118,10 @@ func (b blueprintOfPod) initContainer() corev1.Container {
 
 // mainContainer runs the user's image as it is.
 func (b blueprintOfPod) mainContainer() corev1.Container {
-	config, fallback := b.run.config, b.run.deployer.options.Main
+	config, fallback := b.config, b.options.Main
 	container := corev1.Container{
 		Name: sidecar.MainContainer, Image: config.Image, Command: config.Command, Args: config.Args,
-		ImagePullPolicy: fallback.ImagePullPolicy, Env: append(b.commonEnv(), env(sidecar.Operation, string(b.run.operation))),
+		ImagePullPolicy: fallback.ImagePullPolicy, Env: append(b.commonEnv(), env(sidecar.Operation, string(b.operation))),
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		SecurityContext:          unprivileged(), VolumeMounts: []corev1.VolumeMount{sharedMount()},
 	}
@@ -142,9 +137,7 @@ func (b blueprintOfPod) mainContainer() corev1.Container {
 func (b blueprintOfPod) waitContainer() corev1.Container {
 	r := b.run
 	labels, _ := json.Marshal(r.names.labels()) // a map of texts
-	container := b.sidecar(sidecar.WaitContainer, "container-wait", r.deployer.options.Wait)
-	container.Env = append(b.commonEnv(), b.itemEnv()...)
-	container.Env = append(container.Env, b.stateEnv()...)
+	container := b.sidecar(sidecar.WaitContainer, "container-wait", r.options.Wait)
 	container.Env = append(container.Env,
 		field(sidecar.PodUID, "metadata.uid"),
 		env(sidecar.ExportSecret, r.names.export()), env(sidecar.StateSecrets, r.names.state(b.last.sequence+1)),
@@ -155,18 +148,19 @@ func (b blueprintOfPod) waitContainer() corev1.Container {
 
 // sidecar is a container that runs a sub-command of this program.
 func (b blueprintOfPod) sidecar(name, command string, spec containerv1alpha1.ContainerSpec) corev1.Container {
-	on := true
 	container := corev1.Container{
 		Name: name, Image: spec.Image, Command: spec.Command, Args: spec.Args, ImagePullPolicy: spec.ImagePullPolicy,
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		SecurityContext:          unprivileged(), VolumeMounts: []corev1.VolumeMount{sharedMount()},
+		Env: append(b.commonEnv(), env(sidecar.ItemName, b.names.item.Name), env(sidecar.ItemNamespace, b.names.item.Namespace),
+			env(sidecar.StateLimit, strconv.FormatInt(b.statePieces, 10)), env(sidecar.StateBytes, strconv.FormatInt(b.options.MaxState*unpackedState, 10))),
 		Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("64Mi")},
 			Limits: corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(
-				sidecarMemory+packedCopies*b.run.deployer.options.MaxState, resource.BinarySI)},
+				sidecarMemory+packedCopies*b.options.MaxState, resource.BinarySI)},
 		},
 	}
-	container.SecurityContext.ReadOnlyRootFilesystem = &on
+	container.SecurityContext.ReadOnlyRootFilesystem = new(true)
 	if len(container.Command) == 0 && len(container.Args) == 0 {
 		container.Args = []string{command}
 	}
@@ -174,9 +168,8 @@ func (b blueprintOfPod) sidecar(name, command string, spec containerv1alpha1.Con
 }
 
 func unprivileged() *corev1.SecurityContext {
-	off, on := false, true
 	return &corev1.SecurityContext{
-		AllowPrivilegeEscalation: &off, Privileged: &off, RunAsNonRoot: &on,
+		AllowPrivilegeEscalation: new(false), Privileged: new(false), RunAsNonRoot: new(true),
 		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 	}
 }
@@ -204,22 +197,10 @@ func (b blueprintOfPod) commonEnv() []corev1.EnvVar {
 	}
 }
 
-func (b blueprintOfPod) itemEnv() []corev1.EnvVar {
-	item := b.run.item.DeployItem
-	return []corev1.EnvVar{env(sidecar.ItemName, item.Name), env(sidecar.ItemNamespace, item.Namespace)}
-}
-
-func (b blueprintOfPod) stateEnv() []corev1.EnvVar {
-	o := &b.run.deployer.options
-	return []corev1.EnvVar{
-		env(sidecar.StateLimit, strconv.FormatInt(b.statePieces, 10)), env(sidecar.StateBytes, strconv.FormatInt(o.MaxState*unpackedState, 10)),
-	}
-}
-
 func (b blueprintOfPod) volumes() []corev1.Volume {
-	n := b.run.names
+	n := b.names
 	volumes := []corev1.Volume{
-		{Name: sharedVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: b.run.deployer.options.sharedLimit()}}},
+		{Name: sharedVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: resource.NewQuantity(b.options.MaxShared, resource.BinarySI)}}},
 		projected(internalVolume, secretFile(n.config(), sidecar.ConfigurationKey, sidecar.ConfigurationKey)),
 		projected(tokenVolume, token()...),
 	}
@@ -236,8 +217,7 @@ func (b blueprintOfPod) volumes() []corev1.Volume {
 }
 
 func projected(name string, sources ...corev1.VolumeProjection) corev1.Volume {
-	mode := readable
-	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: sources, DefaultMode: &mode}}}
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: sources, DefaultMode: new(readable)}}}
 }
 
 func secretFile(secret, key, path string) corev1.VolumeProjection {
@@ -257,9 +237,8 @@ func pieces(secrets []string) []corev1.VolumeProjection {
 
 // token is what a ServiceAccount needs to reach the API server.
 func token() []corev1.VolumeProjection {
-	seconds := tokenSeconds
 	return []corev1.VolumeProjection{
-		{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{ExpirationSeconds: &seconds, Path: "token"}},
+		{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{ExpirationSeconds: new(tokenSeconds), Path: "token"}},
 		{ConfigMap: &corev1.ConfigMapProjection{
 			LocalObjectReference: corev1.LocalObjectReference{Name: "kube-root-ca.crt"}, Items: []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}},
 		}},

@@ -42,10 +42,10 @@ func (r *run) prepare(ctx context.Context) (*supplies, error) {
 		return nil, protocol.Stall(operationReconcile, "ConfigurationTooLarge", "spec.config has %d bytes, at most %d reach the container; put data into the content", len(s.configuration), maxSecret)
 	}
 	var err error
-	if s.target, s.ofHost, err = r.target(ctx); err != nil {
-		return nil, err
+	if s.target, s.ofHost, err = r.target(ctx); err == nil {
+		s.logins, err = r.logins(ctx)
 	}
-	if s.logins, err = r.logins(ctx); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	s.content, s.sources, err = r.deployer.content.Find(ctx, r.item, r.config)
@@ -64,23 +64,29 @@ type resolvedTarget struct {
 
 // target returns the document with the Target and its content, nil where the item names none, and whether it has credentials of the host cluster.
 func (r *run) target(ctx context.Context) (document []byte, ofHost bool, err error) {
-	item, live := r.item.DeployItem, r.deployer.options.Live
+	item, live := r.item.DeployItem, r.options.Live
 	if item.Spec.Target == nil || item.Spec.Target.Name == "" {
 		return nil, false, nil
 	}
+	var content []byte
+	var impersonated bool
 	found, err := target.Get(ctx, live, live, item.Namespace, item.Spec.Target.Name)
-	if err != nil {
-		return nil, false, contract.TargetFailure(err, r.operation == containerv1alpha1.OperationDelete)
-	}
-	content, err := target.Content(ctx, live, found)
 	if err == nil {
-		content, ofHost, err = r.deployer.options.HostSecrets.Content(ctx, found, content)
+		content, err = target.Content(ctx, live, found)
+	}
+	if err == nil {
+		content, ofHost, err = r.options.HostSecrets.Content(ctx, found, content)
+	}
+	if err == nil {
+		impersonated, err = r.options.Accounts.Impersonated(found, content, target.ActorOf(item))
 	}
 	if err != nil {
 		return nil, false, contract.TargetFailure(err, r.operation == containerv1alpha1.OperationDelete)
 	}
-	if err := r.refuseImpersonation(found, content); err != nil {
-		return nil, false, err
+	if impersonated { // a program gets the content of the Target, and with it could act as the credentials allow
+		return nil, false, protocol.Stall(operationReconcile, "ImpersonationUnsupported",
+			"Target %q is used as a ServiceAccount (spec.serviceAccountName of the Target or the DeployItem, or a default of the deployer), which no container can be held to: "+
+				"it gets the credentials; remove the name, and give the container a Target whose own credentials have no more rights than it needs", found.Name)
 	}
 	document, err = documentOf(found, content)
 	return document, ofHost, err
@@ -101,21 +107,6 @@ func documentOf(found *v1alpha1.Target, content []byte) ([]byte, error) {
 	return raw, nil
 }
 
-// refuseImpersonation fails where the item acts as a ServiceAccount: a program gets the content of the Target, and with it could act as the
-// credentials allow.
-func (r *run) refuseImpersonation(found *v1alpha1.Target, content []byte) error {
-	impersonated, err := r.deployer.options.Accounts.Impersonated(found, content, target.ActorOf(r.item.DeployItem))
-	if err != nil {
-		return contract.TargetFailure(err, r.operation == containerv1alpha1.OperationDelete)
-	}
-	if !impersonated {
-		return nil
-	}
-	return protocol.Stall(operationReconcile, "ImpersonationUnsupported",
-		"Target %q is used as a ServiceAccount (spec.serviceAccountName of the Target or the DeployItem, or a default of the deployer), which no container can be held to: "+
-			"it gets the credentials; remove the name, and give the container a Target whose own credentials have no more rights than it needs", found.Name)
-}
-
 // dockerConfig is the content of a Secret with which the kubelet pulls images. What belongs to a login is passed on as it is.
 type dockerConfig struct {
 	Auths map[string]json.RawMessage `json:"auths"`
@@ -123,7 +114,7 @@ type dockerConfig struct {
 
 // logins joins the logins of all pull secrets for the kubelet. Of several for one host the first by the name of the Secret counts.
 func (r *run) logins(ctx context.Context) ([]byte, error) {
-	secrets, err := pullSecrets(ctx, r.deployer.options.Live, r.item, r.config)
+	secrets, err := pullSecrets(ctx, r.options.Live, r.item, r.config)
 	if err != nil {
 		return nil, err
 	}

@@ -121,8 +121,8 @@ func podOf(config *containerv1alpha1.ProviderConfiguration, adjust ...func(*Opti
 	now := time.Now()
 	return blueprintOfPod{
 		run: &run{
-			deployer: &Deployer{options: options}, item: &contract.Item{DeployItem: item, Deadline: now.Add(time.Hour)},
-			operation: containerv1alpha1.OperationDelete, config: config, names: namesOf(keyOf(item), "test"),
+			host: options.hostFor(keyOf(item)), item: &contract.Item{DeployItem: item, Deadline: now.Add(time.Hour)},
+			operation: containerv1alpha1.OperationDelete, config: config,
 		},
 		hasTarget: true, hasLogins: true, content: []string{"content-0", "content-1"}, last: state{sequence: 4, secrets: []string{"state-0"}}, now: now,
 	}.pod()

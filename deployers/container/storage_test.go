@@ -42,8 +42,8 @@ func TestSharesOfTheStorage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			options := Options{MaxStored: 64 * mib, MaxState: 16 * mib, MaxPods: 100}
 			r := &run{
-				deployer:  &Deployer{options: options, cleanup: newCleanup(&options)},
-				operation: test.operation, names: namesOf(types.NamespacedName{Namespace: "n", Name: "a"}, "test"),
+				host:     options.hostFor(types.NamespacedName{Namespace: "n", Name: "a"}),
+				deployer: &Deployer{cleanup: newCleanup(&options)}, operation: test.operation,
 			}
 			for i := range test.running {
 				r.deployer.cleanup.places.hold(types.NamespacedName{Namespace: "n", Name: fmt.Sprint(i)})

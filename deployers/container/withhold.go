@@ -7,18 +7,18 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	api "github.com/flux-landscaper/flux-landscaper/api/deployers/container"
+	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
 // withheld returns a Pod as its status may be shown to others: a program that fails may print what it was given, and a registry may answer with the
@@ -27,19 +27,26 @@ func (r *run) withheld(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error
 	if !hasWords(pod) {
 		return pod, nil
 	}
-	logins, err := r.given(ctx, r.names.pull(), corev1.DockerConfigJsonKey, inLogins)
-	if err != nil {
-		return nil, err
+	toNode, toProgram := map[string]any{}, map[string]any{}
+	for _, given := range []struct {
+		secret, key string
+		in          func([]byte) any
+	}{
+		{r.names.pull(), corev1.DockerConfigJsonKey, inLogins}, {r.names.config(), sidecar.ConfigurationKey, inImports},
+		{r.names.target(), sidecar.TargetKey, inTarget},
+	} {
+		secret, err := r.secret(ctx, given.secret)
+		if err != nil {
+			return nil, err
+		}
+		if secret == nil {
+			continue
+		}
+		toProgram[given.key] = given.in(secret.Data[given.key])
+		if given.key == corev1.DockerConfigJsonKey {
+			toNode[given.key] = toProgram[given.key]
+		}
 	}
-	imports, err := r.given(ctx, r.names.config(), sidecar.ConfigurationKey, inImports)
-	if err != nil {
-		return nil, err
-	}
-	content, err := r.given(ctx, r.names.target(), sidecar.TargetKey, inTarget)
-	if err != nil {
-		return nil, err
-	}
-	toNode, toProgram := map[string]any{"logins": logins}, map[string]any{"logins": logins, "imports": imports, "target": content}
 	shown := pod.DeepCopy()
 	shown.Status.Message = templating.Masked(shown.Status.Message, toNode)
 	for _, statuses := range [][]corev1.ContainerStatus{shown.Status.InitContainerStatuses, shown.Status.ContainerStatuses} {
@@ -81,29 +88,6 @@ func hasWords(pod *corev1.Pod) bool {
 		func(s corev1.ContainerStatus) bool {
 			return s.State.Waiting != nil && s.State.Waiting.Message != "" || s.State.Terminated != nil && s.State.Terminated.Message != ""
 		})
-}
-
-// given returns what the Pod got in a Secret, nil where there is none.
-func (r *run) given(ctx context.Context, name, key string, in func([]byte) any) (any, error) {
-	secret, err := r.secret(ctx, name)
-	if err != nil || secret == nil {
-		return nil, err
-	}
-	return in(secret.Data[key]), nil
-}
-
-// secret returns a Secret of the item on the host cluster; nil where there is none.
-func (r *run) secret(ctx context.Context, name string) (*corev1.Secret, error) {
-	secret, at := &corev1.Secret{}, r.podKey()
-	at.Name = name
-	err := r.deployer.options.Host.Client.Get(ctx, at, secret)
-	if apierrors.IsNotFound(err) || err == nil && !r.names.owns(secret) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", describeHost(at.Namespace, "Secret", name), err)
-	}
-	return secret, nil
 }
 
 // inImports returns the values of the imports in a configuration.
@@ -204,4 +188,77 @@ func textUnfolded(text string, folds int) any {
 func decoded(text string) (string, bool) {
 	plain, err := base64.StdEncoding.DecodeString(text)
 	return string(plain), err == nil && len(plain) > 0 && utf8.Valid(plain)
+}
+
+// exports returns what the wait container of a Pod has stored; nil where the user's program exported nothing.
+func (r *run) exports(ctx context.Context, pod *corev1.Pod) (map[string]any, error) {
+	if r.operation == containerv1alpha1.OperationDelete {
+		return nil, nil
+	}
+	name := r.names.export()
+	secret, err := r.secret(ctx, name)
+	if err != nil || secret == nil || secret.Annotations[sidecar.UUID] != string(pod.UID) {
+		return nil, err
+	}
+	var values map[string]any
+	if json.Unmarshal(secret.Data[sidecar.ExportKey], &values) != nil {
+		return nil, protocol.Stall(operationReconcile, "ExportInvalid", "%s holds no JSON object; remove it and deploy again", r.describe("Secret", name))
+	}
+	if err := r.keepCredentials(ctx, values); err != nil {
+		return nil, err
+	}
+	return values, nil
+}
+
+// credentialLength is the length of the shortest text that counts as a credential in exports.
+const credentialLength = 12
+
+// keepCredentials fails where exports, which go to the landscaper cluster, have a credential of the host cluster that the program got with its target.
+// It keeps programs from a mistake, not from intent: one that rewrites what it got is not seen through.
+func (r *run) keepCredentials(ctx context.Context, exports map[string]any) error {
+	if r.options.HostSecrets == nil {
+		return nil
+	}
+	secret, err := r.secret(ctx, r.names.target())
+	if err != nil || secret == nil || secret.Annotations[sidecar.HostCredentials] != "true" {
+		return err
+	}
+	if !carries(unfolded(exports, maxFolds), inTarget(secret.Data[sidecar.TargetKey])) {
+		return nil
+	}
+	return protocol.Stall(operationReconcile, "CredentialsExported",
+		"the exports have a credential of the target, which is one of the host cluster and stays there; export less")
+}
+
+// carries reports whether a text of a value has a credential in it.
+func carries(value, credentials any) bool {
+	texts := textsIn(value, nil)
+	for _, credential := range textsIn(credentials, nil) {
+		if len(credential) < credentialLength {
+			continue
+		}
+		for _, text := range texts {
+			if strings.Contains(text, credential) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// textsIn adds the texts of a value.
+func textsIn(value any, to []string) []string {
+	switch typed := value.(type) {
+	case string:
+		to = append(to, strings.TrimSpace(typed))
+	case []any:
+		for _, entry := range typed {
+			to = textsIn(entry, to)
+		}
+	case map[string]any:
+		for _, entry := range typed {
+			to = textsIn(entry, to)
+		}
+	}
+	return to
 }

@@ -4,6 +4,7 @@
 package contract
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -14,7 +15,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
@@ -22,23 +22,12 @@ import (
 // longCall is after what time a call counts as one that waits. Work of the processor takes less; what takes longer waits for a server.
 const longCall = time.Second
 
-// call lets the deployer work. Meanwhile the handlers of events end its context when the job is over, and the queue keeps what happens for the next pass.
+// call lets the deployer work. Its context ends with the deadline, with the job and with the process: meanwhile the handlers of events end the job when it is
+// over, and the queue keeps what happens for the next pass.
 func (r *reconciler) call(ctx context.Context, s *scope) error {
 	key := s.key()
 	impatient := time.AfterFunc(longCall, func() { r.waits(key) })
-	r.work(ctx, s)
-	impatient.Stop()
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if s.job.HasEnded() {
-		return errLost
-	}
-	return nil
-}
-
-// work makes one call. The context that the deployer gets ends with the deadline, with the job and with the process.
-func (r *reconciler) work(ctx context.Context, s *scope) {
+	defer impatient.Stop()
 	s.called = time.Now()
 	working, cancel := s.job.Run(ctx)
 	defer cancel(nil)
@@ -47,16 +36,18 @@ func (r *reconciler) work(ctx context.Context, s *scope) {
 		working, stop = context.WithDeadline(working, deadline)
 		defer stop()
 	}
-	if s.err = r.drift.Stop(working, s.key()); s.err == nil {
+	if s.err = r.drift.Stop(working, key); s.err == nil {
 		s.outcome, s.err = r.perform(working, s)
 	}
 	s.outcome.Waiting, s.outcome.Warning = s.inWords(s.outcome.Waiting), s.inWords(s.outcome.Warning)
 	if s.err != nil {
 		s.err = inWords{s.err, s.inWords(s.err.Error())}
 	}
-	if !s.job.HasEnded() { // else the item may be gone, and nobody would drop its duration
-		r.options.Metrics.RecordDuration(ctx, s.item, s.called)
+	if s.job.HasEnded() {
+		return cmp.Or(ctx.Err(), errLost)
 	}
+	r.options.Metrics.RecordDuration(ctx, s.item, s.called) // not after the end: the item may be gone, and nobody would drop its duration
+	return ctx.Err()
 }
 
 func (r *reconciler) perform(ctx context.Context, s *scope) (Outcome, error) {
@@ -67,9 +58,11 @@ func (r *reconciler) perform(ctx context.Context, s *scope) (Outcome, error) {
 		Leading: func(ctx context.Context, address string) ([]*target.Cluster, error) {
 			return r.options.Clients.Leading(ctx, r.client, r.live, s.item.Namespace, address, target.ActorOf(s.item))
 		},
-		Changed: func(watched Watched) bool { return r.mayHaveChanged(s, watched) },
-		Record:  func(ctx context.Context, status *runtime.RawExtension) error { return r.record(ctx, s, status) },
-		Waits:   func() { r.waits(key) },
+		Changed: func(watched Watched) bool {
+			return s.news.Tells(watched.key()) || !r.watches.Follows(s.job, watched.key())
+		},
+		Record: func(ctx context.Context, status *runtime.RawExtension) error { return r.record(ctx, s, status) },
+		Waits:  func() { r.waits(key) },
 		Warn: func(reason, message string) {
 			if key := "warned of " + reason; s.job.Memory[key] == nil {
 				s.job.Memory[key] = true
@@ -86,7 +79,7 @@ func (r *reconciler) perform(ctx context.Context, s *scope) (Outcome, error) {
 		return Outcome{Waiting: held}, err
 	}
 	if item.Target, err = r.openOwn(ctx, s); err != nil {
-		if r.planner == nil || !s.deleting() || !isTargetProblem(err) {
+		if r.planner == nil || !s.deleting() || !errors.As(err, new(*target.Error)) { // else it is about the way to the landscaper cluster
 			return Outcome{}, err
 		}
 		item.TargetProblem = err
@@ -114,12 +107,6 @@ func (r *reconciler) perform(ctx context.Context, s *scope) (Outcome, error) {
 	outcome, err := r.deployer.Ensure(ctx, item)
 	s.job.Plan.Touched = before || !outcome.Untouched
 	return outcome, err
-}
-
-// mayHaveChanged is Item.Changed.
-func (r *reconciler) mayHaveChanged(s *scope, watched Watched) bool {
-	key := watches.KeyOf(watches.Object(watched))
-	return s.news.Tells(key) || !r.watches.Follows(s.job, key)
 }
 
 // record writes a provider status for Item.Record.
@@ -178,19 +165,15 @@ func (r *reconciler) open(ctx context.Context, s *scope, name string) (*target.C
 	return cluster, nil
 }
 
-// targetFailure says what the problem of a Target means for the item.
+// targetFailure says what the problem of a Target means for the item. The job goes on when one is missing that a deletion needs, or that of the item which was
+// there when the job began: it may be about to be replaced.
 func (s *scope) targetFailure(err error, name string) error {
 	err = TargetFailure(err, s.deleting())
-	if failure, is := errors.AsType[*protocol.Failure](err); is && isTargetNotFound(err) && s.awaitsTarget(name) {
+	isAwaited := s.deleting() || s.job != nil && s.job.HadTarget && name == targetName(s.item)
+	if failure, is := errors.AsType[*protocol.Failure](err); is && isTargetNotFound(err) && isAwaited {
 		failure.Kind = protocol.Retry
 	}
 	return err
-}
-
-// awaitsTarget reports whether the job goes on when a Target is missing: a deletion needs it, and that of the item, which was there when the job began,
-// may be about to be replaced.
-func (s *scope) awaitsTarget(name string) bool {
-	return s.deleting() || s.job != nil && s.job.HadTarget && name == targetName(s.item)
 }
 
 // inWords is an error in words for people.
@@ -244,13 +227,7 @@ func (r *reconciler) isWhereItWas(ctx context.Context, s *scope) bool {
 	return r.planner.IsAt(s.item, to)
 }
 
-// isTargetProblem reports whether an error is about the Target itself, and not about the way to the landscaper cluster.
-func isTargetProblem(err error) bool {
-	var problem *target.Error
-	return errors.As(err, &problem)
-}
-
 func isTargetNotFound(err error) bool {
-	var problem *target.Error
-	return errors.As(err, &problem) && problem.Reason == target.ReasonNotFound
+	problem, is := errors.AsType[*target.Error](err)
+	return is && problem.Reason == target.ReasonNotFound
 }

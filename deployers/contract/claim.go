@@ -6,6 +6,7 @@ package contract
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -30,37 +31,48 @@ func (r *reconciler) by() v1alpha1.DeployerInformation {
 }
 
 // takeTestRequest turns the test annotation into a job that no Execution asked for. A running job ends first. The annotation goes after
-// the job was written, so that whoever waits until no operation is left and the job has ended never sees an old result.
+// the job was written, so that whoever waits until no operation is left and the job has ended never sees an old result. Where it is gone, so is the
+// condition that Flux keeps it.
 func (r *reconciler) takeTestRequest(ctx context.Context, s *scope) error {
-	if !isTestRequested(s.item) {
-		return r.endGuard(ctx, s)
-	}
-	if !s.item.Job().IsIdle() {
+	wasGuarded := isGuarded(s.item)
+	switch {
+	case !s.item.Job().IsIdle():
+		return nil
+	case !isTestRequested(s.item) && wasGuarded:
+		conditions.Delete(s.item, protocol.OperationInGitCondition)
+		return stopAfter(r.writeStatus(ctx, s.item))
+	case !isTestRequested(s.item):
 		return nil
 	}
-	wasGuarded := isGuarded(s.item)
-	if isVain, err := r.guardLoop(ctx, s); err != nil {
+	isVain, err := r.guardLoop(ctx, s)
+	switch {
+	case err != nil:
 		return err
-	} else if isVain {
-		if wasGuarded {
-			return nil
-		}
+	case !isVain:
+		s.begin(testJob + uuid.NewString())
+	case !wasGuarded:
 		return stopAfter(r.writeStatus(ctx, s.item))
 	}
-	s.begin(testJob + uuid.NewString())
 	return nil
 }
 
 // forgetTestRequest removes the test annotation before this process calls the deployer for the job it asked for, also when an earlier
 // process began that job. One that comes later asks for another job. One that Flux keeps stays.
 func (r *reconciler) forgetTestRequest(ctx context.Context, s *scope) error {
-	if s.job.Answers || !isTestRequested(s.item) || !isTestJob(s.job.ID) || isGuarded(s.item) {
-		s.job.Answers = true
-		return nil
+	var err error
+	if !s.job.Answers {
+		err = r.dropTestRequest(ctx, s.item)
 	}
-	err := r.writeMetadata(ctx, s.item, protocol.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}})
 	s.job.Answers = err == nil
 	return err
+}
+
+// dropTestRequest removes the test annotation of an item whose job it asked for.
+func (r *reconciler) dropTestRequest(ctx context.Context, item *v1alpha1.DeployItem) error {
+	if !isTestRequested(item) || !strings.HasPrefix(item.Status.JobID, testJob) || isGuarded(item) {
+		return nil
+	}
+	return r.writeMetadata(ctx, item, protocol.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}})
 }
 
 // skipUninstall lets an item go whose deployed objects are to stay.
@@ -82,18 +94,23 @@ func (r *reconciler) pickUp(ctx context.Context, s *scope) error {
 	if isBegun(s.item) {
 		return r.resume(s)
 	}
+	now := time.Now()
 	if r.isUnchanged(ctx, s) {
-		return r.finishUnchanged(ctx, s)
+		stamp(s.item, r.by(), now)
+		protocol.Succeed(s.item, "Nothing changed since the last success", now)
+		return stopAfter(r.writeStatus(ctx, s.item))
 	}
 	noteLost(s.item)
 	if err := r.options.Sources.note(ctx, s.item); err != nil {
 		return err
 	}
-	now := time.Now()
 	r.jobs.Void(s.item).TakeBack(s.item)
 	begin(s.item, r.by(), now)
 	r.noteKeys(s)
-	made := r.makePlan(ctx, s)
+	var made plan
+	if r.planner != nil && !s.deleting() {
+		made = planOf(s.item, r.planner.Plan(s.item, r.destination(ctx, s)))
+	}
 	if err := r.writeStatus(ctx, s.item); err != nil {
 		return err
 	}
@@ -120,30 +137,15 @@ func (r *reconciler) isUnchanged(ctx context.Context, s *scope) bool {
 		status.ObservedGeneration == s.item.Generation && status.Phase == v1alpha1.PhaseSucceeded && r.isWhereItWas(ctx, s) && r.options.Sources.isUsed(ctx, s.item)
 }
 
-func (r *reconciler) finishUnchanged(ctx context.Context, s *scope) error {
-	now := time.Now()
-	stamp(s.item, r.by(), now)
-	protocol.Succeed(s.item, "Nothing changed since the last success", now)
-	return stopAfter(r.writeStatus(ctx, s.item))
-}
-
-// makePlan writes into the status of an item what its new job sets out to do.
-func (r *reconciler) makePlan(ctx context.Context, s *scope) plan {
-	if r.planner == nil || s.deleting() {
-		return plan{}
-	}
-	return planOf(s.item, r.planner.Plan(s.item, r.destination(ctx, s)))
-}
-
 // guardLoop reports whether the test annotation of an idle item asks for nothing: Flux, which would put it back at every sync, keeps it, and
 // the present spec had its job. A deletion is not synced, and always has its job.
 func (r *reconciler) guardLoop(ctx context.Context, s *scope) (bool, error) {
-	isKept := false
+	isKept, err := false, error(nil)
 	if !s.deleting() {
-		var err error
-		if isKept, err = protocol.IsAppliedByFlux(ctx, r.live, s.item, "DeployItem", v1alpha1.OperationAnnotation); err != nil {
-			return false, err
-		}
+		isKept, err = protocol.IsAppliedByFlux(ctx, r.live, s.item, "DeployItem", v1alpha1.OperationAnnotation)
+	}
+	if err != nil {
+		return false, err
 	}
 	if !isKept {
 		conditions.Delete(s.item, protocol.OperationInGitCondition)
@@ -154,15 +156,6 @@ func (r *reconciler) guardLoop(ctx context.Context, s *scope) (bool, error) {
 		conditions.MarkTrue(s.item, protocol.OperationInGitCondition, protocol.ReasonLoopGuard, "%s", loopGuardMessage)
 	}
 	return s.item.Status.ObservedGeneration == s.item.Generation, nil
-}
-
-// endGuard takes the condition off an item that is idle and has no test annotation any more, and ends the pass.
-func (r *reconciler) endGuard(ctx context.Context, s *scope) error {
-	if !isGuarded(s.item) || !s.item.Job().IsIdle() {
-		return nil
-	}
-	conditions.Delete(s.item, protocol.OperationInGitCondition)
-	return stopAfter(r.writeStatus(ctx, s.item))
 }
 
 // noteKeys sets the condition about unknown keys for the job that begins, and posts an event when it says something new.
@@ -191,10 +184,7 @@ func (r *reconciler) refuseOtherType(ctx context.Context, s *scope) error {
 		return err
 	}
 	r.warn(s, failure.Reason, failure.Error())
-	if !isTestRequested(s.item) || !isTestJob(status.JobID) || isGuarded(s.item) {
-		return protocol.ErrStop
-	}
-	return stopAfter(r.writeMetadata(ctx, s.item, protocol.MetadataChange{Annotations: map[string]*string{v1alpha1.OperationAnnotation: nil}}))
+	return stopAfter(r.dropTestRequest(ctx, s.item))
 }
 
 const finalizerRestoredMessage = "the finalizer " + v1alpha1.Finalizer + " was removed and is back: without it a deletion would leave on the target what the item " +

@@ -55,11 +55,7 @@ func (r *reconciler) readContext(ctx context.Context, item *v1alpha1.DeployItem)
 func (r *reconciler) pullSecrets(ctx context.Context, object *v1alpha1.Context, isDeleting bool) (map[string]map[string][]byte, error) {
 	contents := map[string]map[string][]byte{}
 	unread := func(name string, err error) error {
-		if apierrors.IsNotFound(err) {
-			return protocol.Again(operationReconcile, "PullSecretNotFound", "Secret %q does not exist in namespace %q; create it, or remove it from registryPullSecrets of Context %q",
-				name, object.Namespace, object.Name)
-		}
-		return fmt.Errorf("read pull Secret %q of Context %q: %w", name, object.Name, err)
+		return cannotRead(object, "PullSecretNotFound", "Secret", name, "it from registryPullSecrets of", err)
 	}
 	reading := pullsecrets.Reading{
 		Field: fmt.Sprintf("registryPullSecrets of Context %s/%s", object.Namespace, object.Name), OnlyWhatFits: isDeleting,
@@ -85,11 +81,16 @@ func (r *reconciler) ocmConfig(ctx context.Context, object *v1alpha1.Context, is
 	case err == nil:
 		return nil, protocol.Again(operationReconcile, "OCMConfigIncomplete", "ConfigMap %q in namespace %q has no key %s; add it, or remove ocmConfig from Context %q",
 			name, object.Namespace, ocmConfigKey, object.Name)
-	case apierrors.IsNotFound(err):
-		return nil, protocol.Again(operationReconcile, "OCMConfigNotFound", "ConfigMap %q does not exist in namespace %q; create it, or remove ocmConfig from Context %q",
-			name, object.Namespace, object.Name)
 	}
-	return nil, fmt.Errorf("read ConfigMap %q of Context %q: %w", name, object.Name, err)
+	return nil, cannotRead(object, "OCMConfigNotFound", "ConfigMap", name, "ocmConfig from", err)
+}
+
+// cannotRead is the error about what a Context names; cure says what to remove of the Context.
+func cannotRead(object *v1alpha1.Context, reason, kind, name, cure string, err error) error {
+	if apierrors.IsNotFound(err) {
+		return protocol.Again(operationReconcile, reason, "%s %q does not exist in namespace %q; create it, or remove %s Context %q", kind, name, object.Namespace, cure, object.Name)
+	}
+	return fmt.Errorf("read %s %q of Context %q: %w", kind, name, object.Name, err)
 }
 
 // overwritesOf returns the function that reads the overwrites that a Context names; nil when it names none.
@@ -101,13 +102,8 @@ func (r *reconciler) overwritesOf(object *v1alpha1.Context) func(context.Context
 	return func(ctx context.Context) ([]v1alpha1.ComponentVersionOverwrite, error) {
 		found := &v1alpha1.ComponentVersionOverwrites{}
 		err := r.live.Get(ctx, types.NamespacedName{Namespace: object.Namespace, Name: name}, found)
-		if apierrors.IsNotFound(err) {
-			return nil, protocol.Again(operationReconcile, "OverwritesNotFound",
-				"ComponentVersionOverwrites %q does not exist in namespace %q; create it, or remove componentVersionOverwrites from Context %q",
-				name, object.Namespace, object.Name)
-		}
 		if err != nil {
-			return nil, fmt.Errorf("read ComponentVersionOverwrites %q of Context %q: %w", name, object.Name, err)
+			return nil, cannotRead(object, "OverwritesNotFound", "ComponentVersionOverwrites", name, "componentVersionOverwrites from", err)
 		}
 		if err := found.Undecoded.Err(); err != nil {
 			return nil, protocol.Stall(operationReconcile, "InvalidContext", "ComponentVersionOverwrites %q: %w", name, err)

@@ -130,17 +130,32 @@ func (d *driftDesk) findDrift(ctx context.Context, item *v1alpha1.DeployItem, cl
 	return found, err
 }
 
-// showDrift writes the condition Drifted of an item that has no job, where it changes, and posts events.
+// showDrift writes the condition Drifted of an item that has no job, where it changes, and posts events, once.
 func (r *reconciler) showDrift(ctx context.Context, s *scope) error {
-	if r.drift == nil || !s.item.Job().IsIdle() || s.deleting() {
+	d := r.drift
+	if d == nil || !s.item.Job().IsIdle() || s.deleting() {
 		return nil
 	}
-	if r.drift.Show(s.item) {
+	if wanted, isKnown := d.condition(s.item); isKnown && !isShown(s.item, wanted) {
+		if wanted == nil {
+			conditions.Delete(s.item, v1alpha1.DriftedCondition)
+		} else {
+			conditions.Set(s.item, wanted)
+		}
 		if err := r.writeStatus(ctx, s.item); err != nil {
 			return err
 		}
 	}
-	for _, note := range r.drift.TakeNotes(s.item) {
+	var notes []driftNote
+	d.mu.Lock()
+	if known := d.items[s.key()]; known != nil {
+		notes, known.notes = known.notes, nil
+	}
+	d.mu.Unlock()
+	for _, note := range notes {
+		if note.Reason == reasonCorrected {
+			driftCorrections.WithLabelValues(d.detector.Name()).Inc()
+		}
 		r.options.Recorder.Event(s.item, note.Kind, note.Reason, protocol.Message(note.Message))
 	}
 	return nil
@@ -155,15 +170,15 @@ var (
 )
 
 func driftGauge(name, help string) *prometheus.GaugeVec {
-	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"deployer"})
-	ctrlmetrics.Registry.MustRegister(gauge)
-	return gauge
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"deployer"})
 }
 
 func driftCounter(name, help string) *prometheus.CounterVec {
-	counter := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"deployer"})
-	ctrlmetrics.Registry.MustRegister(counter)
-	return counter
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"deployer"})
+}
+
+func init() {
+	ctrlmetrics.Registry.MustRegister(driftWatches, driftObjects, driftSearches, driftCorrections)
 }
 
 // HasNews reports whether there is something to show.
@@ -199,38 +214,6 @@ func (d *driftDesk) condition(item *v1alpha1.DeployItem) (*metav1.Condition, boo
 		return nil, false // what an earlier process has found out stays until there is news
 	}
 	return wanted, true
-}
-
-// Show makes an item that has no job show what is known, and reports whether that changed it.
-func (d *driftDesk) Show(item *v1alpha1.DeployItem) bool {
-	wanted, isKnown := d.condition(item)
-	if !isKnown || isShown(item, wanted) {
-		return false
-	}
-	if wanted == nil {
-		conditions.Delete(item, v1alpha1.DriftedCondition)
-	} else {
-		conditions.Set(item, wanted)
-	}
-	return true
-}
-
-// TakeNotes returns the events to post about an item, once.
-func (d *driftDesk) TakeNotes(item *v1alpha1.DeployItem) []driftNote {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	known := d.items[client.ObjectKeyFromObject(item)]
-	if known == nil {
-		return nil
-	}
-	notes := known.notes
-	known.notes = nil
-	for _, note := range notes {
-		if note.Reason == reasonCorrected {
-			driftCorrections.WithLabelValues(d.detector.Name()).Inc()
-		}
-	}
-	return notes
 }
 
 func isShown(item *v1alpha1.DeployItem, wanted *metav1.Condition) bool {

@@ -17,7 +17,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/drift"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -26,12 +25,15 @@ import (
 type driftDesk struct {
 	*reconciler
 	detector DriftDetector
-	watches  *drift.Watches
 
 	mu    sync.Mutex
 	ctx   context.Context
 	items map[types.NamespacedName]*driftItem
 	sites map[driftSiteKey]*driftSite
+	// streams watch the kinds of objects, narrow are the kinds that may only be watched namespace by namespace, done says that no stream begins any more.
+	streams map[driftStreamKey]*driftStream
+	narrow  map[driftStreamKey]struct{}
+	done    bool
 	// searches are under way; see Stop.
 	searches map[types.NamespacedName]*driftRun
 }
@@ -44,6 +46,9 @@ type driftItem struct {
 	// job is what the objects are from.
 	job  finishedJob
 	site *driftSite
+	// objects are what that has deployed, as it is watched; late looks for those that the watches have not shown.
+	objects map[managedresource.ResourceReference]*driftObject
+	late    *time.Timer
 	// followed says that the watches know the objects, paused that the item has a job again.
 	followed, paused bool
 	// unreachable says that the Target could not be opened for a while.
@@ -77,15 +82,13 @@ func (r *reconciler) newDriftDesk() *driftDesk {
 	if !ok {
 		return nil
 	}
-	d := &driftDesk{
+	return &driftDesk{
 		reconciler: r, detector: detector, items: map[types.NamespacedName]*driftItem{}, sites: map[driftSiteKey]*driftSite{},
-		searches: map[types.NamespacedName]*driftRun{},
+		searches: map[types.NamespacedName]*driftRun{}, streams: map[driftStreamKey]*driftStream{}, narrow: map[driftStreamKey]struct{}{},
 	}
-	d.watches = drift.New(d.changed)
-	return d
 }
 
-// Run lets the sites work until ctx ends.
+// Run lets the sites work, and watches, until ctx ends.
 func (d *driftDesk) Run(ctx context.Context) error {
 	d.mu.Lock()
 	d.ctx = ctx
@@ -93,7 +96,14 @@ func (d *driftDesk) Run(ctx context.Context) error {
 		go site.run(ctx)
 	}
 	d.mu.Unlock()
-	return d.watches.Run(ctx)
+	<-ctx.Done()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.done = true
+	for _, stream := range d.streams {
+		stream.cancel()
+	}
+	return nil
 }
 
 // Observe takes note of an item as an event shows it.
@@ -135,7 +145,12 @@ func (d *driftDesk) enrol(item *v1alpha1.DeployItem, known *driftItem, job finis
 		findings: driftFindings{corrections: map[managedresource.ResourceReference]correction{}}, pace: flowcontrol.NewTokenBucketRateLimiter(searchesASecond, freeSearches),
 	}
 	if known != nil {
-		fresh.findings.corrections = known.findings.corrections
+		fresh.findings.corrections, fresh.objects = known.findings.corrections, known.objects
+		for _, object := range fresh.objects {
+			if object.owner == known {
+				object.owner = fresh
+			}
+		}
 		d.leaveSite(known)
 	}
 	d.items[fresh.key] = fresh
@@ -177,13 +192,16 @@ func (d *driftDesk) Forget(key types.NamespacedName) {
 	d.interrupt(key)
 	d.leaveSite(known)
 	delete(d.items, key)
-	d.watches.Leave(key)
+	d.detach(known, nil)
 	d.count()
 }
 
 func (d *driftDesk) count() {
-	watches, objects := d.watches.Count()
-	driftWatches.WithLabelValues(d.detector.Name()).Set(float64(watches))
+	objects := 0
+	for _, stream := range d.streams {
+		objects += stream.used
+	}
+	driftWatches.WithLabelValues(d.detector.Name()).Set(float64(len(d.streams)))
 	driftObjects.WithLabelValues(d.detector.Name()).Set(float64(objects))
 }
 
@@ -214,15 +232,6 @@ func (d *driftDesk) Stop(ctx context.Context, key types.NamespacedName) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	}
-}
-
-// changed is called when something may have happened to the objects of an item.
-func (d *driftDesk) changed(key types.NamespacedName) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if known := d.items[key]; known != nil {
-		known.site.queue.Add(key)
 	}
 }
 
@@ -331,7 +340,7 @@ func (s *driftSite) try(ctx context.Context, key types.NamespacedName) {
 	defer s.desk.mu.Unlock()
 	if known := s.desk.items[key]; known != nil && known.site == s {
 		known.followed = false
-		s.queue.AddAfter(key, drift.Pause(known.attempt))
+		s.queue.AddAfter(key, driftPause(known.attempt))
 		known.attempt++
 	}
 }
@@ -365,7 +374,7 @@ func (s *driftSite) open(ctx context.Context, now time.Time) time.Duration {
 	}
 	s.attempt++
 	s.notOpen(s.attempt == unreachableAfter)
-	pause := drift.Pause(s.attempt)
+	pause := driftPause(s.attempt)
 	s.retryAt = now.Add(pause)
 	return pause
 }
@@ -392,7 +401,14 @@ func (s *driftSite) connect(ctx context.Context) error {
 	}
 	s.cluster = cluster
 	s.at = managedresource.ClusterReference{Target: s.key.name, UID: identity.UID, Address: identity.Address}
-	s.followAnew()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, known := range d.items {
+		if known.site == s {
+			known.followed, known.unreachable = false, false
+		}
+	}
+	s.queueAll()
 	return nil
 }
 
@@ -402,25 +418,10 @@ func (s *driftSite) notOpen(lasts bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s.stale = true
-	if !lasts {
-		return
-	}
 	for _, known := range d.items {
-		if known.site == s {
-			known.findings.trouble, known.unreachable = drift.TroubleUnreachable, true
+		if lasts && known.site == s {
+			known.findings.trouble, known.unreachable = troubleUnreachable, true
 			d.enqueue(known.key)
-		}
-	}
-}
-
-// followAnew queues all items of the site, because they are on another connection.
-func (s *driftSite) followAnew() {
-	s.desk.mu.Lock()
-	defer s.desk.mu.Unlock()
-	for key, known := range s.desk.items {
-		if known.site == s {
-			known.followed, known.unreachable = false, false
-			s.queue.Add(key)
 		}
 	}
 }

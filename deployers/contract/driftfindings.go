@@ -17,7 +17,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/drift"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
@@ -49,7 +48,7 @@ type driftFindings struct {
 	corrections map[managedresource.ResourceReference]correction
 	// last names what was corrected last.
 	last    string
-	trouble drift.Trouble
+	trouble driftTrouble
 	kind    string
 }
 
@@ -182,9 +181,9 @@ func (f *driftFindings) condition(generation int64, now time.Time) *metav1.Condi
 		return say(metav1.ConditionTrue, reason, message)
 	}
 	switch {
-	case f.trouble == drift.TroubleUnreachable:
+	case f.trouble == troubleUnreachable:
 		return say(metav1.ConditionUnknown, reasonUnwatched, "The objects "+string(f.trouble))
-	case f.trouble != drift.NoTrouble:
+	case f.trouble != noTrouble:
 		return say(metav1.ConditionUnknown, reasonUnwatched, fmt.Sprintf("Objects of kind %s %s", f.kind, f.trouble))
 	case f.last != "":
 		return say(metav1.ConditionFalse, reasonCorrected, "Corrected: "+f.last)
@@ -196,13 +195,14 @@ func (f *driftFindings) condition(generation int64, now time.Time) *metav1.Condi
 func (f *driftFindings) fought(now time.Time) string {
 	var names []string
 	for ref, c := range f.corrections {
-		if c.isFought(now) {
-			by := ""
-			if c.manager != "" {
-				by = fmt.Sprintf(" (by %q)", c.manager)
-			}
-			names = append(names, ref.String()+by)
+		if !c.isFought(now) {
+			continue
 		}
+		name := ref.String()
+		if c.manager != "" {
+			name += fmt.Sprintf(" (by %q)", c.manager)
+		}
+		names = append(names, name)
 	}
 	if len(names) == 0 {
 		return ""

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
-	"github.com/flux-landscaper/flux-landscaper/deployers/drift"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
@@ -38,7 +37,7 @@ func found(now time.Time, searches ...Drift) (known *driftFindings, told []strin
 func TestWhatIsShown(t *testing.T) {
 	for name, tc := range map[string]struct {
 		searches []Drift
-		trouble  drift.Trouble
+		trouble  driftTrouble
 		told     []string
 		status   metav1.ConditionStatus
 		reason   string

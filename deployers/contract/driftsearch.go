@@ -6,15 +6,14 @@ package contract
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/drift"
 )
 
 const (
@@ -29,84 +28,52 @@ const (
 	newTime = time.Minute
 )
 
-// handle does what there is to do for an item.
+// handle does what there is to do for an item, unless that has moved on.
 func (s *driftSite) handle(ctx context.Context, key types.NamespacedName) {
-	item := &v1alpha1.DeployItem{}
-	if err := s.desk.client.Get(ctx, key, item); err != nil || !isAtRest(item) {
+	d, item := s.desk, &v1alpha1.DeployItem{}
+	if err := d.client.Get(ctx, key, item); err != nil || !isAtRest(item) {
 		return // an event follows
 	}
-	known, search, ctx := s.begin(ctx, item)
-	if known == nil {
+	ctx, cancel := context.WithTimeout(ctx, searchTime)
+	defer cancel()
+	d.mu.Lock()
+	known := d.items[key]
+	if known == nil || known.paused || known.site != s || known.uid != item.UID || known.job.id != item.Status.JobIDFinished ||
+		known.job.generation != item.Generation {
+		d.mu.Unlock()
 		return
 	}
-	defer s.finish(key, search)
+	begun := &driftRun{cancel: cancel, done: make(chan struct{})}
+	d.searches[key] = begun
+	d.mu.Unlock()
+	defer func() {
+		d.mu.Lock()
+		delete(d.searches, key)
+		d.mu.Unlock()
+		close(begun.done)
+	}()
 	if known.followed || s.follow(item, known) {
 		s.search(ctx, item, known)
 	}
 }
 
-// begin notes that a search is under way, unless the item has moved on.
-func (s *driftSite) begin(ctx context.Context, item *v1alpha1.DeployItem) (*driftItem, *driftRun, context.Context) {
-	d := s.desk
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	key := client.ObjectKeyFromObject(item)
-	known := d.items[key]
-	if known == nil || known.paused || known.site != s || known.uid != item.UID || known.job.id != item.Status.JobIDFinished ||
-		known.job.generation != item.Generation {
-		return nil, nil, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, searchTime)
-	begun := &driftRun{cancel: cancel, done: make(chan struct{})}
-	d.searches[key] = begun
-	return known, begun, ctx
-}
-
-func (s *driftSite) finish(key types.NamespacedName, search *driftRun) {
-	search.cancel()
-	s.desk.mu.Lock()
-	delete(s.desk.searches, key)
-	s.desk.mu.Unlock()
-	close(search.done)
-}
-
-// follow makes the watches know the objects of an item. It reports false where these are not on the cluster of the Target any more.
+// follow watches the objects of an item. It reports false where these are not on the cluster of the Target any more.
 func (s *driftSite) follow(item *v1alpha1.DeployItem, known *driftItem) bool {
 	d := s.desk
 	deployed, err := d.detector.Deployed(item)
-	if err != nil || !d.detector.IsAt(item, s.at) {
-		d.watches.Leave(known.key)
-		return false
-	}
-	objects := make([]drift.Object, 0, len(deployed.Objects))
-	for _, ref := range deployed.Objects {
-		objects = append(objects, watchedObject(ref))
-	}
-	d.mu.Lock()
-	known.followed = true // before the watches know the item, because they may call back at once
-	d.mu.Unlock()
-	d.watches.Follow(known.key, drift.Deployed{
-		Cluster: s.cluster, Selector: deployed.Selector, Managers: deployed.Managers, Objects: objects, Since: finishedAt(item), Tell: known.doubtful,
-	})
-	if known.doubtful && isShownDrifted(item) || known.isNew && deployed.Merged {
-		d.watches.Suspect(known.key)
-	}
+	isHere := err == nil && d.detector.IsAt(item, s.at)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.items[known.key] == nil { // it was forgotten meanwhile, and nobody else would take it off the watches
-		d.watches.Leave(known.key)
+	if d.items[known.key] != known { // it was forgotten meanwhile
+		return false
+	}
+	if known.followed = isHere; isHere {
+		d.attach(known, s.cluster, deployed, finishedAt(item), known.doubtful && isShownDrifted(item) || known.isNew && deployed.Merged)
+	} else {
+		d.detach(known, nil)
 	}
 	d.count()
-	return true
-}
-
-func watchedObject(ref managedresource.ResourceReference) drift.Object {
-	return drift.Object{Kind: schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind), Namespace: ref.Namespace, Name: ref.Name}
-}
-
-func referenceOf(object drift.Object) managedresource.ResourceReference {
-	apiVersion, kind := object.Kind.ToAPIVersionAndKind()
-	return managedresource.ResourceReference{APIVersion: apiVersion, Kind: kind, Namespace: object.Namespace, Name: object.Name}
+	return isHere
 }
 
 // finishedAt returns when the last job of an item ended.
@@ -124,14 +91,7 @@ func (s *driftSite) search(ctx context.Context, item *v1alpha1.DeployItem, known
 		s.queue.AddAfter(known.key, time.Duration(float64(time.Second)/searchesASecond))
 		return
 	}
-	objects := s.objectsToSearch(known)
-	trouble, kind := d.watches.Trouble(known.key)
-	if trouble != drift.NoTrouble && time.Since(s.opened) > reopenPause {
-		d.mu.Lock()
-		s.stale = true // credentials may have changed without an event
-		d.mu.Unlock()
-		s.queue.Add(known.key)
-	}
+	objects, trouble, kind := s.objectsToSearch(known)
 	var found []Drift
 	var isHeld bool
 	var err error
@@ -143,87 +103,93 @@ func (s *driftSite) search(ctx context.Context, item *v1alpha1.DeployItem, known
 		found, err, objects = nil, nil, nil
 	}
 	again := failedObjects(objects, found, err, isHeld)
-	for _, ref := range again {
-		d.watches.Suspect(known.key, watchedObject(ref)) // every further search takes them along
-	}
-	for _, one := range found {
-		if one.Err == nil || one.IsDrifted() {
-			d.watches.Seen(known.key, watchedObject(one.Resource), one.Live, one.Owned)
-		}
-	}
-	isSure := len(objects) > 0 && len(again) == 0 || !isShownDrifted(item) && trouble == drift.NoTrouble && d.watches.IsWatched(known.key)
-	isNoted := s.note(ctx, known, func() {
+	if s.note(ctx, known, found, again, func() {
+		isSure := len(objects) > 0 && len(again) == 0 || !isShownDrifted(item) && trouble == noTrouble && known.isWatched()
 		known.doubtful = known.doubtful && !isSure
-		known.findings.add(found, time.Now(), func(note driftNote) { known.notes = append(known.notes, note) })
-		known.findings.trouble, known.findings.kind = trouble, kind.Kind
+		known.findings.trouble, known.findings.kind = trouble, kind
 		s.schedule(known, again)
-	})
-	if isNoted {
+	}) {
 		d.tell(ctx, known.key)
 	}
 }
 
 // note enters what a search has found, unless the item has moved on. It reports whether it did.
-func (s *driftSite) note(ctx context.Context, known *driftItem, enter func()) bool {
+func (s *driftSite) note(ctx context.Context, known *driftItem, found []Drift, again []managedresource.ResourceReference, enter func()) bool {
 	d := s.desk
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	for _, ref := range again {
+		if object := known.objects[keyOfObject(ref)]; object != nil {
+			object.suspect = true // every further search takes it along
+		}
+	}
+	for _, one := range found {
+		if object := known.objects[keyOfObject(one.Resource)]; object != nil && (one.Err == nil || one.IsDrifted()) {
+			object.see(one)
+		}
+	}
 	if d.items[known.key] != known || ctx.Err() != nil && known.paused {
 		return false
 	}
+	known.findings.add(found, time.Now(), func(note driftNote) { known.notes = append(known.notes, note) })
 	enter()
 	return true
 }
 
-// objectsToSearch returns what the watches suspect, and what may be corrected by now.
-func (s *driftSite) objectsToSearch(known *driftItem) []managedresource.ResourceReference {
-	var objects []managedresource.ResourceReference
-	seen := map[managedresource.ResourceReference]bool{}
-	for _, object := range s.desk.watches.Take(known.key) {
-		ref := referenceOf(object)
-		objects, seen[ref] = append(objects, ref), true
+// see notes an object as it was read or written just now, so that the event of that version says nothing new.
+func (o *driftObject) see(found Drift) {
+	isThere := found.Live != nil
+	o.gone, o.mark, o.owned = !isThere, mark{}, isThere && found.Owned
+	if isThere {
+		o.mark = markOf(found.Live, o.stream.managers)
 	}
+}
+
+// objectsToSearch returns what the watches suspect, and what may be corrected by now, with what keeps the objects from being watched. Credentials may
+// have changed without an event then.
+func (s *driftSite) objectsToSearch(known *driftItem) ([]managedresource.ResourceReference, driftTrouble, string) {
 	s.desk.mu.Lock()
 	defer s.desk.mu.Unlock()
+	objects := known.take()
 	for _, ref := range known.findings.due(time.Now()) {
-		if known.mode == managedresource.DriftEnabled && !seen[ref] {
+		if known.mode == managedresource.DriftEnabled && !slices.Contains(objects, ref) {
 			objects = append(objects, ref)
 		}
 	}
-	return objects
+	trouble, kind := known.troubled()
+	if trouble != noTrouble && time.Since(s.opened) > reopenPause {
+		s.stale = true
+		s.queue.Add(known.key)
+	}
+	return objects, trouble, kind
 }
 
-// find asks the deployer. It reports whether something was not corrected because the item may not be worked on now. A panic over what the target answers
-// is an error.
+// find asks the deployer. It reports whether something was not corrected because the item may not be worked on now, which is asked for once. A panic over
+// what the target answers is an error.
 func (s *driftSite) find(
 	ctx context.Context, item *v1alpha1.DeployItem, known *driftItem, objects []managedresource.ResourceReference,
 ) (found []Drift, isHeld bool, err error) {
-	wanted := DriftSearch{Objects: objects}
-	s.desk.mu.Lock()
+	d, wanted := s.desk, DriftSearch{Objects: objects}
+	isFree := sync.OnceValue(func() bool {
+		obstacle, err := d.findObstacle(ctx, item)
+		isHeld = obstacle != nil || err != nil
+		return !isHeld
+	})
+	d.mu.Lock()
 	corrects := known.mode == managedresource.DriftEnabled
-	s.desk.mu.Unlock()
+	d.mu.Unlock()
 	if corrects {
-		wanted.Correct = s.permission(ctx, item, known, &isHeld)
-	}
-	found, err = s.desk.findDrift(ctx, item, s.cluster, wanted)
-	return found, isHeld, err
-}
-
-// permission returns what says whether an object may be corrected now. Whether the item may be worked on is asked for once.
-func (s *driftSite) permission(
-	ctx context.Context, item *v1alpha1.DeployItem, known *driftItem, isHeld *bool,
-) func(managedresource.ResourceReference) bool {
-	var asked, isFree bool
-	return func(ref managedresource.ResourceReference) bool {
-		if !asked {
-			obstacle, err := s.desk.findObstacle(ctx, item)
-			isFree = obstacle == nil && err == nil
-			asked, *isHeld = true, !isFree
+		wanted.Correct = func(ref managedresource.ResourceReference) bool {
+			if !isFree() {
+				return false
+			}
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			return ctx.Err() == nil && known.findings.mayCorrect(ref, time.Now())
 		}
-		s.desk.mu.Lock()
-		defer s.desk.mu.Unlock()
-		return isFree && ctx.Err() == nil && known.findings.mayCorrect(ref, time.Now())
 	}
+	found, err = d.findDrift(ctx, item, s.cluster, wanted)
+	return found, isHeld, err
 }
 
 // failedObjects returns what could not be compared or corrected, or only later.
@@ -247,7 +213,7 @@ func (s *driftSite) schedule(known *driftItem, failed []managedresource.Resource
 	if len(failed) == 0 {
 		known.attempt = 0
 	} else {
-		if retry := now.Add(drift.Pause(known.attempt)); at.IsZero() || retry.Before(at) {
+		if retry := now.Add(driftPause(known.attempt)); at.IsZero() || retry.Before(at) {
 			at = retry
 		}
 		known.attempt++

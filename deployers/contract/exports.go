@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -61,19 +60,14 @@ func exportSecret(item *v1alpha1.DeployItem, exports map[string]any) (*corev1.Se
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: item.Name + "-export", Namespace: item.Namespace,
-			Annotations:     map[string]string{v1alpha1.HashAnnotation: storage.DataHash(v1alpha1.NewAnyJSON(raw))},
-			OwnerReferences: []metav1.OwnerReference{ownedBy(item)},
+			Annotations: map[string]string{v1alpha1.HashAnnotation: storage.DataHash(v1alpha1.NewAnyJSON(raw))},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: v1alpha1.GroupVersion.String(), Kind: "DeployItem", Name: item.Name, UID: item.UID, Controller: new(true),
+			}},
 		},
 		Type: corev1.SecretTypeOpaque,
 		Data: map[string][]byte{exportKey: raw},
 	}, nil
-}
-
-func ownedBy(item *v1alpha1.DeployItem) metav1.OwnerReference {
-	controller := true
-	return metav1.OwnerReference{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: "DeployItem", Name: item.Name, UID: item.UID, Controller: &controller,
-	}
 }
 
 // replace gives an existing export Secret its new content. A Secret that is not an export of an item of this name is left alone.
@@ -86,7 +80,10 @@ func (r *reconciler) replace(ctx context.Context, item *v1alpha1.DeployItem, wan
 	if err != nil {
 		return err
 	}
-	if !isExportOf(item, current) {
+	ref := item.Status.ExportReference // it is also that of an earlier item of this name
+	if (ref == nil || ref.Name != current.Name) && !slices.ContainsFunc(current.OwnerReferences, func(owner metav1.OwnerReference) bool {
+		return owner.Kind == "DeployItem" && owner.Name == item.Name
+	}) {
 		return protocol.Stall(operationExport, "ExportSecretForeign", "Secret %q exists and does not belong to the DeployItem; rename or remove it", wanted.Name)
 	}
 	if bytes.Equal(current.Data[exportKey], wanted.Data[exportKey]) && isOwner(current, item.UID) {
@@ -96,16 +93,6 @@ func (r *reconciler) replace(ctx context.Context, item *v1alpha1.DeployItem, wan
 	current.OwnerReferences = wanted.OwnerReferences
 	current.Data = wanted.Data
 	return r.client.Update(ctx, current)
-}
-
-// isExportOf reports whether a Secret is the export of the item or of an earlier item with its name.
-func isExportOf(item *v1alpha1.DeployItem, secret *corev1.Secret) bool {
-	if ref := item.Status.ExportReference; ref != nil && ref.Name == secret.Name {
-		return true
-	}
-	return slices.ContainsFunc(secret.OwnerReferences, func(owner metav1.OwnerReference) bool {
-		return owner.Kind == "DeployItem" && owner.Name == item.Name
-	})
 }
 
 func isOwner(secret *corev1.Secret, uid types.UID) bool {
@@ -132,5 +119,5 @@ func exportFailure(secret *corev1.Secret, err error) error {
 	if err == nil || protocol.IsUnrecoverable(err) {
 		return err
 	}
-	return protocol.Again(operationExport, "ExportFailed", "write the exports to %s: %w", fmt.Sprintf("Secret %q", secret.Name), err)
+	return protocol.Again(operationExport, "ExportFailed", "write the exports to Secret %q: %w", secret.Name, err)
 }

@@ -4,8 +4,11 @@
 package contract
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 
@@ -28,13 +31,6 @@ func failureOf(err error) *protocol.Failure {
 		failure.Operation = operationReconcile
 	}
 	return failure
-}
-
-func operationOf(err error) string {
-	if err == nil {
-		return operationReconcile
-	}
-	return failureOf(err).Operation
 }
 
 // Stall returns an error that ends the job at once, because only a person can cure it: invalid configuration, an object of somebody else. It
@@ -82,4 +78,121 @@ func CannotLook(item *v1alpha1.DeployItem, cause error) error {
 	}
 	return fmt.Errorf("the status that recorded what was deployed is lost, and the target cannot be searched for it: %w; make the Target lead there again, "+
 		"or annotate the DeployItem %s: \"true\" to leave there what it has deployed", cause, v1alpha1.DeleteWithoutUninstallAnnotation)
+}
+
+// visibleAfter is how long a job may take before intermediate states are written.
+const visibleAfter = 2 * time.Second
+
+// operationReconcile is the lastError.operation of errors that name none, as in the existing API.
+const operationReconcile = "reconcilePrivate"
+
+// deadline returns when the job times out; zero means never.
+func (s *scope) deadline() time.Time {
+	timeout := timeoutOf(s.item, s.maxTimeout)
+	if timeout == 0 {
+		return time.Time{}
+	}
+	deadline := s.job.Began.Add(timeout)
+	// A deletion that waits for clusters that are gone has until then.
+	if after, since := goneAfter(s.item), s.item.Status.TargetGoneSince; after > 0 && since != nil && since.Add(after+goneGrace).After(deadline) {
+		return since.Add(after + goneGrace)
+	}
+	return deadline
+}
+
+func (s *scope) isLate(now time.Time) bool {
+	deadline := s.deadline()
+	return !deadline.IsZero() && !now.Before(deadline)
+}
+
+// expire fails a job whose time was up while nothing was running.
+func (r *reconciler) expire(ctx context.Context, s *scope) error {
+	if !s.isLate(time.Now()) {
+		return nil
+	}
+	return r.fail(ctx, s, s.timeout(nil))
+}
+
+// timeout is the failure of a late job: first the step, for tools that look for it, then the root cause.
+func (s *scope) timeout(err error) *protocol.Failure {
+	step, operation := "start reconcile", operationReconcile
+	if s.deleting() {
+		step = "start delete"
+	}
+	if err != nil {
+		operation = failureOf(err).Operation
+	}
+	message := fmt.Sprintf("timeout at: %q", cmp.Or(s.job.Checkpoint, step))
+	if cause := s.rootCause(err); cause != "" {
+		message += ": " + cause
+	}
+	return &protocol.Failure{
+		Kind: protocol.Stalled, Operation: operation, Reason: "ProgressingTimeout",
+		Codes: []v1alpha1.ErrorCode{v1alpha1.ErrorTimeout}, Err: errors.New(message),
+	}
+}
+
+// rootCause prefers what went wrong over that a context ended.
+func (s *scope) rootCause(err error) string {
+	isEnd := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, errInterrupted)
+	if err != nil && !isEnd && !isCheckpoint(err) {
+		return err.Error()
+	}
+	if s.job.Cause != "" {
+		return s.job.Cause
+	}
+	if last := s.item.Status.LastError; last != nil {
+		return last.Message
+	}
+	if err != nil && !isCheckpoint(err) {
+		return err.Error()
+	}
+	return ""
+}
+
+// errCheckpoint marks the errors of Item.Checkpoint.
+var errCheckpoint = errors.New("timeout")
+
+func isCheckpoint(err error) bool { return errors.Is(err, errCheckpoint) }
+
+// checkpointOf returns the function that notes the current step and stops the call when its time is up.
+func (s *scope) checkpointOf(ctx context.Context) func(string) error {
+	return func(name string) error {
+		s.job.Checkpoint = name
+		if s.isLate(time.Now()) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return protocol.Coded(fmt.Errorf("%w at: %q", errCheckpoint, name), v1alpha1.ErrorTimeout)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return nil
+	}
+}
+
+// idleUntilDue ends the pass when the deployer has nothing to do: then only the state of a job that takes long is shown.
+func (r *reconciler) idleUntilDue(ctx context.Context, s *scope) error {
+	var due bool
+	if s.news, due = s.job.Due(time.Now()); due {
+		return nil
+	}
+	return stopAfter(r.show(ctx, s))
+}
+
+// nextLook returns when the item has to be looked at again without an event.
+func (s *scope) nextLook(now time.Time) time.Duration {
+	var next time.Time
+	earliest := func(at time.Time) {
+		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	earliest(s.deadline())
+	earliest(s.job.RetryAt)
+	if visible := s.job.Began.Add(visibleAfter); now.Before(visible) {
+		earliest(visible)
+	}
+	if next.IsZero() {
+		return 0
+	}
+	return max(next.Sub(now), time.Millisecond)
 }

@@ -5,7 +5,6 @@ package contract
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -35,9 +34,6 @@ func targetName(item *v1alpha1.DeployItem) string {
 
 // testJob is how IDs of jobs begin that the test annotation asked for.
 const testJob = "test-"
-
-// isTestJob reports whether the test annotation asked for the job of an ID.
-func isTestJob(id string) bool { return strings.HasPrefix(id, testJob) }
 
 // isTestRequested reports whether the test annotation asks for a job.
 func isTestRequested(item *v1alpha1.DeployItem) bool {
@@ -126,13 +122,14 @@ func beganAt(item *v1alpha1.DeployItem, now time.Time) time.Time {
 
 // began returns when the current job began, by the clock of whoever began it; zero where the status does not say it.
 func began(item *v1alpha1.DeployItem) time.Time {
+	began := item.Status.LastReconcileTime
 	if times := item.Status.TransitionTimes; times != nil && times.InitTime != nil {
-		return times.InitTime.Time
+		began = times.InitTime
 	}
-	if began := item.Status.LastReconcileTime; began != nil {
-		return began.Time
+	if began == nil {
+		return time.Time{}
 	}
-	return time.Time{}
+	return began.Time
 }
 
 // begin writes into the status that a deployer has begun the job.
@@ -205,20 +202,14 @@ func (r records) Write(item *v1alpha1.DeployItem) {
 	if recorded != nil && (has == nil || !storage.SameRawJSON(recorded.Raw, has.Raw)) {
 		item.Status.ProviderStatus = recorded
 	}
-	recordSources(item, r.Sources)
+	if r.Sources != nil && !slices.Equal(r.Sources, item.Status.Sources) {
+		item.Status.Sources = slices.Clone(r.Sources)
+		if len(r.Sources) == 0 {
+			item.Status.Sources = nil
+		}
+	}
 	for i := range r.Conditions {
 		conditions.Set(item, r.Conditions[i].DeepCopy())
-	}
-}
-
-// recordSources writes into the status what a job has used; nil leaves it as it is.
-func recordSources(item *v1alpha1.DeployItem, used []v1alpha1.SourceStatus) {
-	if used == nil || slices.Equal(used, item.Status.Sources) {
-		return
-	}
-	item.Status.Sources = slices.Clone(used)
-	if len(used) == 0 {
-		item.Status.Sources = nil
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
@@ -47,7 +46,7 @@ type job struct {
 	cancel context.CancelCauseFunc
 	// woken says that something the job waits for has changed, news what.
 	woken bool
-	news  watches.News
+	news  news
 	ended bool
 
 	// The rest is only used by the worker that holds the item.
@@ -62,7 +61,7 @@ type job struct {
 	// Checkpoint is the step the deployer last reported, Cause the last error or what the job waits for, for the reason Waits.
 	Checkpoint, Cause, Waits string
 	// Watched is what the last call waited for.
-	Watched []watches.Object
+	Watched []Watched
 	// Records and Failure are the answer of the last call, nil where there is none to show.
 	Records records
 	Failure *protocol.Failure
@@ -71,13 +70,13 @@ type job struct {
 }
 
 // Wake brings the job back to a worker because something it waits for has changed; without keys that may be anything.
-func (j *job) Wake(changed ...watches.Key) {
+func (j *job) Wake(changed ...watchKey) {
 	j.Note(changed...)
 	j.queue(j.Key)
 }
 
 // Note notes that something the job waits for has changed, for the next pass of the item.
-func (j *job) Note(changed ...watches.Key) {
+func (j *job) Note(changed ...watchKey) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.woken = true
@@ -92,16 +91,16 @@ func (j *job) Hold() {
 }
 
 // Due reports whether the deployer has something to do, and takes the wake-up with its news.
-func (j *job) Due(now time.Time) (watches.News, bool) {
+func (j *job) Due(now time.Time) (news, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	again := !j.called || !j.RetryAt.IsZero() && !now.Before(j.RetryAt)
 	if !again && !j.woken {
-		return watches.News{}, false
+		return news{}, false
 	}
 	taken := j.news
 	taken.Anything = taken.Anything || again
-	j.called, j.woken, j.RetryAt, j.news = true, false, time.Time{}, watches.News{}
+	j.called, j.woken, j.RetryAt, j.news = true, false, time.Time{}, news{}
 	return taken, true
 }
 
@@ -222,10 +221,7 @@ func (js *jobs) Forget(key types.NamespacedName) {
 
 // versionOf returns the resource version as a number; 0 when it is none.
 func versionOf(item *v1alpha1.DeployItem) uint64 {
-	version, err := strconv.ParseUint(item.ResourceVersion, 10, 64)
-	if err != nil {
-		return 0
-	}
+	version, _ := strconv.ParseUint(item.ResourceVersion, 10, 64)
 	return version
 }
 

@@ -6,6 +6,7 @@ package contract
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
@@ -48,15 +48,17 @@ type reconciler struct {
 	itemsByTarget, itemsByContext, itemsBySource string
 
 	jobs    jobs
-	watches watches.Watches
+	watches watches
 	// landscaper is the Landscaper cluster, on which owners of items are watched.
 	landscaper *target.Cluster
 	// written knows what the cache has not seen yet.
-	written  protocol.Consistency
-	hooks    hooks
-	clock    *clock
-	turns    turns
-	waiters  waiters
+	written protocol.Consistency
+	hooks   hooks
+	clock   *clock
+	waiters waiters
+	// turns has the last job of each item that is to get one of its own, from the pass that found that out to the one that begins it. The queue lets that one
+	// wait for everything that an event asks for, which the first may be itself.
+	turns    sync.Map
 	drift    *driftDesk
 	restored *flowcontrol.Backoff
 	queue    workqueue.TypedRateLimitingInterface[ctrl.Request]
@@ -72,7 +74,7 @@ type scope struct {
 	// opened is the target of the item, nil before it was opened.
 	opened *target.Cluster
 	// news is what has changed since the last call.
-	news watches.News
+	news news
 	// outcome and err are what the deployer answered.
 	outcome Outcome
 	err     error
@@ -101,13 +103,19 @@ func (s *scope) key() types.NamespacedName { return client.ObjectKeyFromObject(s
 
 func newReconciler(c client.Client, live client.Reader, deployer Deployer, options Options) *reconciler {
 	r := &reconciler{
-		client: c, live: live, deployer: deployer, options: &options, restored: queue.NewRestorations(), hooks: hooksOf(deployer, &options),
+		client: c, live: live, deployer: deployer, options: &options, restored: queue.NewRestorations(),
 		itemsByTarget: deployer.Name() + "/target", itemsByContext: deployer.Name() + "/context", itemsBySource: deployer.Name() + "/source",
+	}
+	for _, part := range []any{deployer, options.Hooks} {
+		if own, has := part.(Hooks); has {
+			r.hooks = append(r.hooks, own)
+		}
 	}
 	r.planner, _ = deployer.(Planner)
 	r.typed, _ = deployer.(Typed)
 	r.keeper, _ = deployer.(SiteKeeper)
-	r.clock = newClock(deployer, r.options)
+	r.clock = &clock{jitter: queue.Jitter(options.JitterPercentage), rest: options.MinContinuousInterval}
+	r.clock.deployer, _ = deployer.(ContinuousReconciler)
 	r.jobs = jobs{queue: r.enqueue, released: func(ended *job) { r.watches.Release(ended) }}
 	r.waiters = waiters{watches: &r.watches, queue: r.enqueue}
 	r.drift = r.newDriftDesk()
@@ -122,8 +130,8 @@ func newReconciler(c client.Client, live client.Reader, deployer Deployer, optio
 		r.refuseOtherType,   // claim.go       last job of another type → failed
 		r.pickUp,            // claim.go       new job → one status write
 		r.forgetTestRequest, // claim.go       job that it asked for → test annotation off
-		r.expire,            // deadline.go    time is up → failed with the root cause
-		r.idleUntilDue,      // deadline.go    nothing has changed for a waiting job → wait on
+		r.expire,            // failure.go     time is up → failed with the root cause
+		r.idleUntilDue,      // failure.go     nothing has changed for a waiting job → wait on
 		r.protect,           // claim.go       item without finalizer → finalizer on
 		r.call,              // call.go        target, context → Ensure or Delete
 		r.leaveGone,         // targetgone.go  cluster gone → wait for it, or finalizer off
@@ -155,7 +163,7 @@ func (r *reconciler) forget(ctx context.Context, key types.NamespacedName) {
 	r.jobs.Forget(key)
 	protocol.ForgetDurations(ctx, r.options.Metrics, &v1alpha1.DeployItem{}, key) // after the job, whose calls are not measured any more
 	r.jobs.Drop(key)
-	r.turns.forget(key)
+	r.turns.Delete(key)
 	r.waiters.end(key)
 	r.restored.Reset(key.String())
 	r.written.Forget(key)
@@ -171,8 +179,10 @@ func (r *reconciler) pass(ctx context.Context, s *scope) (err error) {
 		}
 	}()
 	err = protocol.Run(ctx, s, r.steps)
-	if complete = err == nil; complete {
-		r.hooks.afterReconcile(ctx, s)
+	if complete = err == nil; complete && !s.called.IsZero() {
+		for _, hook := range r.hooks {
+			hook.AfterReconcile(ctx, s.item)
+		}
 	}
 	return err
 }
@@ -217,7 +227,7 @@ func (r *reconciler) concerns(item *v1alpha1.DeployItem) bool {
 	case isDeleting(item) && !controllerutil.ContainsFinalizer(item, v1alpha1.Finalizer):
 		return false
 	}
-	return !item.Job().IsIdle() || isTestRequested(item) || isGuarded(item) || r.isRepeated(item) || r.drift.HasNews(item) || r.waiters.isWoken(item) || r.isForgotten(item) ||
+	return !item.Job().IsIdle() || isTestRequested(item) || isGuarded(item) || r.isRepeated(item) || r.drift.HasNews(item) || r.waiters.woken(item) || r.isForgotten(item) ||
 		lacksFinalizer(item, r.deployer.Name())
 }
 
@@ -230,8 +240,8 @@ func (r *reconciler) enqueue(key types.NamespacedName) {
 
 // waits tells the queue that the worker of an item waits, so that it does not count as one that works.
 func (r *reconciler) waits(key types.NamespacedName) {
-	if shared, is := r.queue.(*queue.Queue[ctrl.Request]); is {
-		shared.Waits(ctrl.Request{NamespacedName: key})
+	if queue, is := r.queue.(*queue.Queue[ctrl.Request]); is {
+		queue.Waits(ctrl.Request{NamespacedName: key})
 	}
 }
 
@@ -255,14 +265,9 @@ func (r *reconciler) selects(ctx context.Context, item *v1alpha1.DeployItem) (bo
 		return true, nil
 	}
 	found, err := target.Get(ctx, r.client, r.live, item.Namespace, name)
-	if isTargetNotFound(err) {
-		return r.handledBefore(item), nil
+	if isTargetNotFound(err) { // who did the last job also has to report that the target is gone
+		last := item.Status.Deployer
+		return last != nil && last.Name == r.deployer.Name() && last.Identity == r.options.Identity, nil
 	}
 	return err == nil && liveness.Selected(r.options.TargetSelectors, found), err
-}
-
-// handledBefore reports whether this deployer did the last job of the item: then it also has to report that the target is gone.
-func (r *reconciler) handledBefore(item *v1alpha1.DeployItem) bool {
-	last := item.Status.Deployer
-	return last != nil && last.Name == r.deployer.Name() && last.Identity == r.options.Identity
 }

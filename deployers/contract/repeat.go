@@ -7,20 +7,18 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
@@ -58,7 +56,8 @@ func (r *reconciler) repeat(ctx context.Context, s *scope) error {
 	if err != nil || !begins && !isNew {
 		return stopAfter(err)
 	}
-	if !r.turns.take(s.item) {
+	if last, waits := r.turns.LoadAndDelete(s.key()); !waits || last != s.item.Status.JobIDFinished {
+		r.turns.Store(s.key(), s.item.Status.JobIDFinished)
 		s.hookRequeue = time.Millisecond
 		return protocol.ErrStop
 	}
@@ -82,41 +81,10 @@ func (r *reconciler) repeat(ctx context.Context, s *scope) error {
 		r.waiters.end(s.key())
 		return protocol.ErrStop
 	}
-	r.waiters.await(s.item, []watches.Object{{
+	r.waiters.await(s.item, []Watched{{
 		Cluster: r.landscaper, APIVersion: v1alpha1.GroupVersion.String(), Kind: by.Kind, Namespace: s.item.Namespace, Name: by.Name,
 	}}, since)
 	return protocol.ErrStop
-}
-
-// turns holds items that are to get a job of their own, from the pass that found that out to the one that begins it. The queue lets that one wait
-// for everything that an event asks for, which the first may be itself. It is safe for concurrent use.
-type turns struct {
-	mu sync.Mutex
-	// after is the last job of each item.
-	after map[types.NamespacedName]string
-}
-
-// take reports whether it is the turn of an item; else its turn comes in the next pass.
-func (t *turns) take(item *v1alpha1.DeployItem) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	key := client.ObjectKeyFromObject(item)
-	if last, waits := t.after[key]; waits && last == item.Status.JobIDFinished {
-		delete(t.after, key)
-		return true
-	}
-	if t.after == nil {
-		t.after = map[types.NamespacedName]string{}
-	}
-	t.after[key] = item.Status.JobIDFinished
-	return false
-}
-
-// forget drops an item that is gone.
-func (t *turns) forget(key types.NamespacedName) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.after, key)
 }
 
 // ContinuousReconciler is a Deployer whose items may ask to be carried out again by the clock, without a job of their Execution.
@@ -158,11 +126,6 @@ type clock struct {
 	jitter   queue.Jitter
 	// rest is the least time between the end of a job and the next one.
 	rest time.Duration
-}
-
-func newClock(deployer Deployer, options *Options) *clock {
-	continuous, _ := deployer.(ContinuousReconciler)
-	return &clock{deployer: continuous, jitter: queue.Jitter(options.JitterPercentage), rest: options.MinContinuousInterval}
 }
 
 // spec returns when the clock starts jobs of an item; nil when it starts none. The error is about the configuration.
@@ -276,7 +239,10 @@ func (w *SourceWatch) hasNews(ctx context.Context, item *v1alpha1.DeployItem) (b
 		return false, err
 	}
 	return slices.ContainsFunc(offered, func(one v1alpha1.SourceStatus) bool {
-		return !slices.ContainsFunc(item.Status.Sources, func(used v1alpha1.SourceStatus) bool { return isSameArtifact(used, one) })
+		return !slices.ContainsFunc(item.Status.Sources, func(used v1alpha1.SourceStatus) bool {
+			used.ContentDigest, used.Verified = one.ContentDigest, one.Verified
+			return used == one
+		})
 	}), nil
 }
 
@@ -284,10 +250,6 @@ func (w *SourceWatch) hasNews(ctx context.Context, item *v1alpha1.DeployItem) (b
 func (w *SourceWatch) isUsed(ctx context.Context, item *v1alpha1.DeployItem) bool {
 	isNew, err := w.hasNews(ctx, item)
 	return err == nil && !isNew
-}
-
-func isSameArtifact(a, b v1alpha1.SourceStatus) bool {
-	return a.Kind == b.Kind && a.Namespace == b.Namespace && a.Name == b.Name && a.Revision == b.Revision && a.Digest == b.Digest
 }
 
 // note writes into the status what a job that begins finds offered, so that a job that fails before it comes to its sources is not
@@ -301,4 +263,86 @@ func (w *SourceWatch) note(ctx context.Context, item *v1alpha1.DeployItem) error
 		item.Status.Sources = offered
 	}
 	return err
+}
+
+// Hooks take part in the work on items. A Deployer may have them itself, and the program that serves it adds others by Options.Hooks; those of the
+// Deployer run first. They have to return soon, because they hold a worker, and must not change the item. An error is one of the item, as errors of
+// Deployer are: a job that has begun shows it and is tried again, or fails if the error says so. Where there is no job it is logged.
+type Hooks interface {
+	// ShouldReconcile decides whether an item that has no job to do, and whose last job was for its present spec, gets one of its own. It does
+	// where one of the hooks answers without an abort; a nil result is no answer.
+	ShouldReconcile(ctx context.Context, item *v1alpha1.DeployItem) (*HookResult, error)
+	// BeforeReconcile comes before each call of Deployer.Ensure and Deployer.Delete. An abort holds that back: the job waits, and its time goes on.
+	BeforeReconcile(ctx context.Context, item *v1alpha1.DeployItem) (*HookResult, error)
+	// AfterReconcile comes when what such a call achieved is in the status.
+	AfterReconcile(ctx context.Context, item *v1alpha1.DeployItem)
+}
+
+// HookResult is what a hook asks for.
+type HookResult struct {
+	// RequeueAfter asks for another look at the item after this time at the latest; 0 asks for none.
+	RequeueAfter time.Duration
+	// AbortReconcile asks to leave the item as it is.
+	AbortReconcile bool
+}
+
+// NoHooks ask for nothing. Embed it to have some of the Hooks.
+type NoHooks struct{}
+
+// ShouldReconcile has no answer.
+func (NoHooks) ShouldReconcile(context.Context, *v1alpha1.DeployItem) (*HookResult, error) {
+	return nil, nil
+}
+
+// BeforeReconcile has no answer.
+func (NoHooks) BeforeReconcile(context.Context, *v1alpha1.DeployItem) (*HookResult, error) {
+	return nil, nil
+}
+
+// AfterReconcile does nothing.
+func (NoHooks) AfterReconcile(context.Context, *v1alpha1.DeployItem) {}
+
+// hooks run in their order.
+type hooks []Hooks
+
+// shouldReconcile reports whether an item gets a job of its own.
+func (h hooks) shouldReconcile(ctx context.Context, s *scope) (begins bool, err error) {
+	for _, hook := range h {
+		answer, err := hook.ShouldReconcile(ctx, s.item)
+		if err != nil {
+			return false, fmt.Errorf("hook ShouldReconcile: %w", err)
+		}
+		if answer != nil {
+			s.hookRequeue = sooner(s.hookRequeue, answer.RequeueAfter)
+			begins = begins || !answer.AbortReconcile
+		}
+	}
+	return begins, nil
+}
+
+// beforeReconcile returns what a job waits for where a hook holds the call back.
+func (h hooks) beforeReconcile(ctx context.Context, s *scope) (held string, err error) {
+	for _, hook := range h {
+		answer, err := hook.BeforeReconcile(ctx, s.item)
+		if err != nil {
+			return "", fmt.Errorf("hook BeforeReconcile: %w", err)
+		}
+		if answer == nil {
+			continue
+		}
+		s.hookRequeue = sooner(s.hookRequeue, answer.RequeueAfter)
+		if answer.AbortReconcile {
+			s.job.Hold()
+			held = "a hook holds the job back"
+		}
+	}
+	return held, nil
+}
+
+// sooner returns the smaller of two times, of which 0 is never.
+func sooner(a, b time.Duration) time.Duration {
+	if a <= 0 || b > 0 && b < a {
+		return max(b, 0)
+	}
+	return a
 }

@@ -19,7 +19,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
 	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
@@ -59,7 +58,11 @@ func (r *reconciler) succeed(ctx context.Context, s *scope) error {
 	err = r.finish(ctx, s, func(item *v1alpha1.DeployItem, now time.Time) {
 		item.Status.ExportReference = reference
 		conditions.Delete(item, v1alpha1.RecordLostCondition) // what is deployed is on record again
-		protocol.Succeed(item, s.success(), now)
+		message := "The item is deployed"
+		if s.outcome.Warning != "" {
+			message = protocol.Message(message + "; " + s.outcome.Warning)
+		}
+		protocol.Succeed(item, message, now)
 	})
 	if err != nil {
 		return err
@@ -84,14 +87,6 @@ func (r *reconciler) warnOf(s *scope) {
 
 // reasonWarning is the reason of events about what a deployer could not do although the job, or the deletion, succeeded.
 const reasonWarning = "DeployedWithWarning"
-
-// success is the message of the Ready condition after a success.
-func (s *scope) success() string {
-	if s.outcome.Warning == "" {
-		return "The item is deployed"
-	}
-	return protocol.Message("The item is deployed; " + s.outcome.Warning)
-}
 
 // letGo removes the finalizer after everything is uninstalled.
 func (r *reconciler) letGo(ctx context.Context, s *scope) error {
@@ -172,24 +167,15 @@ func (r *reconciler) wait(ctx context.Context, s *scope, reason, message string)
 func (r *reconciler) retry(ctx context.Context, s *scope, failure *protocol.Failure) error {
 	s.job.RetryAt = time.Now().Add(queue.Doubled(r.options.MinRetryDelay, r.options.MaxRetryDelay, s.job.Attempts))
 	s.job.Attempts++
-	s.job.Cause, s.job.Failure, s.job.IsQuiet = failure.Error(), failure, isSilent(s.err)
+	// What is about the way to an API server is shown only once it lasts; what a deployer has explained itself is not, whatever its cause.
+	s.job.Cause, s.job.Failure, s.job.IsQuiet = failure.Error(), failure, protocol.IsTransient(s.err) && !errors.As(s.err, new(*protocol.Failure))
 	return r.suspend(ctx, s)
-}
-
-// isSilent reports whether an error is about the way to an API server. What a deployer has explained itself is not, whatever its cause.
-func isSilent(err error) bool {
-	var explained *protocol.Failure
-	return protocol.IsTransient(err) && !errors.As(err, &explained)
 }
 
 func (r *reconciler) suspend(ctx context.Context, s *scope) error {
 	s.job.Records = s.records()
-	watched := make([]watches.Object, 0, len(s.outcome.Watch))
-	for _, one := range s.outcome.Watch {
-		watched = append(watched, watches.Object(one))
-	}
-	s.job.Watched = watched
-	r.watches.Follow(s.job, watched, s.called)
+	s.job.Watched = s.outcome.Watch
+	r.watches.Follow(s.job, s.job.Watched, s.called)
 	if s.job.HasEnded() {
 		r.watches.Release(s.job)
 		return errLost
@@ -289,11 +275,11 @@ func (r *reconciler) fenced(ctx context.Context, s *scope, write func(*v1alpha1.
 	for range maxConflicts {
 		err := write(s.item)
 		if !apierrors.IsConflict(err) {
-			return lostIfGone(err)
+			return goneIsLost(err)
 		}
 		current := &v1alpha1.DeployItem{}
 		if err := r.live.Get(ctx, s.key(), current); err != nil {
-			return lostIfGone(err)
+			return goneIsLost(err)
 		}
 		if s.job.IsOverIn(current) {
 			return errLost
@@ -303,7 +289,7 @@ func (r *reconciler) fenced(ctx context.Context, s *scope, write func(*v1alpha1.
 	return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("deployitems").GroupResource(), s.item.Name, errors.New("the item keeps changing"))
 }
 
-func lostIfGone(err error) error {
+func goneIsLost(err error) error {
 	if apierrors.IsNotFound(err) {
 		return errLost
 	}

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -113,37 +112,67 @@ func (o *Options) complete() error {
 	return nil
 }
 
+// waitingCalls is how many calls of the deployer may wait beside those that work.
+const waitingCalls = 64
+
 // Serve makes a manager carry out DeployItems with a deployer. The cache of the manager should hold what CacheOptions says; its
 // scheme has to know v1alpha1 and core/v1. Several deployers may share a manager if its cache is not restricted to one type.
 func Serve(mgr ctrl.Manager, deployer Deployer, options Options) error {
-	if err := options.complete(); err != nil {
+	if err := serve(mgr, deployer, options); err != nil {
 		return fmt.Errorf("serve %s: %w", deployer.Name(), err)
+	}
+	return nil
+}
+
+func serve(mgr ctrl.Manager, deployer Deployer, options Options) (err error) {
+	if err := options.complete(); err != nil {
+		return err
 	}
 	if options.Recorder == nil {
 		//lint:ignore SA1019 the recorders of Flux, which take its place, have this interface
 		options.Recorder = mgr.GetEventRecorderFor(deployer.Name())
 	}
 	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), deployer, options)
-	if err := r.connect(mgr); err != nil {
-		return fmt.Errorf("serve %s: %w", deployer.Name(), err)
-	}
-	if err := mgr.Add(manager.RunnableFunc(r.watches.Run)); err != nil {
-		return fmt.Errorf("serve %s: %w", deployer.Name(), err)
-	}
-	if r.drift != nil {
-		if err := mgr.Add(manager.RunnableFunc(r.drift.Run)); err != nil {
-			return fmt.Errorf("serve %s: %w", deployer.Name(), err)
+	if options.Sources != nil {
+		if r.landscaper, err = LandscaperCluster(mgr); err != nil {
+			return err
 		}
 	}
-	if err := r.showLiveness(mgr); err != nil {
-		return fmt.Errorf("serve %s: %w", deployer.Name(), err)
+	beside := []manager.RunnableFunc{r.watches.Run}
+	if r.drift != nil {
+		beside = append(beside, r.drift.Run)
 	}
+	if options.Liveness != nil {
+		holder, err := liveness.New(mgr.GetConfig(), *options.Liveness, liveness.Claim{
+			Deployer: deployer.Name(), Identity: options.Identity, Types: []string{deployer.Type()},
+			TargetSelectors: options.TargetSelectors, TargetsOnly: options.TargetsOnly,
+		})
+		if err != nil {
+			return err
+		}
+		beside = append(beside, holder.Run)
+	}
+	for _, run := range beside {
+		if err := mgr.Add(run); err != nil {
+			return err
+		}
+	}
+	if err := r.index(mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	// Namespaces share the workers.
+	how := queue.Options(options.Concurrency, waitingCalls)
+	how.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](r.options.MinRetryDelay, r.options.MaxRetryDelay)
+	how.SkipNameValidation = new(true)
 	made := ctrl.NewControllerManagedBy(mgr).Named(deployer.Name()).
 		Watches(&v1alpha1.DeployItem{}, &itemHandler{reconciler: r}).
 		Watches(&v1alpha1.Target{}, ofNew(r.usersOf(r.itemsByTarget)), builder.WithPredicates(protocol.BeyondStatus)).
 		Watches(&v1alpha1.Context{}, ofNew(r.usersOf(r.itemsByContext)), builder.WithPredicates(protocol.BeyondMetadata)).
-		WatchesRawSource(source.Func(r.keepQueue)).
-		WithOptions(r.controllerOptions())
+		WatchesRawSource(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+			r.queue = queue // for what happens on targets
+			return nil
+		})).
+		WithOptions(how)
 	if sources := options.Sources; sources != nil {
 		for _, kind := range sources.Kinds {
 			made = made.Watches(kind, handler.EnqueueRequestsFromMapFunc(r.followersOf), builder.WithPredicates(sources.News))
@@ -152,63 +181,19 @@ func Serve(mgr ctrl.Manager, deployer Deployer, options Options) error {
 	return made.Complete(r)
 }
 
-// waitingCalls is how many calls of the deployer may wait beside those that work.
-const waitingCalls = 64
-
-// controllerOptions shares the workers among namespaces.
-func (r *reconciler) controllerOptions() controller.Options {
-	made := queue.Options(r.options.Concurrency, waitingCalls)
-	made.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](r.options.MinRetryDelay, r.options.MaxRetryDelay)
-	made.SkipNameValidation = new(true)
-	return made
-}
-
-// showLiveness makes the deployer say that it is alive while it works.
-func (r *reconciler) showLiveness(mgr ctrl.Manager) error {
-	if r.options.Liveness == nil {
-		return nil
-	}
-	holder, err := liveness.New(mgr.GetConfig(), *r.options.Liveness, liveness.Claim{
-		Deployer: r.deployer.Name(), Identity: r.options.Identity, Types: []string{r.deployer.Type()},
-		TargetSelectors: r.options.TargetSelectors, TargetsOnly: r.options.TargetsOnly,
-	})
-	if err != nil {
-		return err
-	}
-	return mgr.Add(manager.RunnableFunc(holder.Run))
-}
-
-// connect makes what the reconciler needs of a manager.
-func (r *reconciler) connect(mgr ctrl.Manager) (err error) {
-	if r.options.Sources != nil {
-		if r.landscaper, err = LandscaperCluster(mgr); err != nil {
-			return err
-		}
-	}
-	return r.index(mgr.GetFieldIndexer())
-}
-
-// keepQueue takes the queue of the controller, for what happens on targets.
-func (r *reconciler) keepQueue(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
-	r.queue = queue
-	return nil
-}
-
 func (r *reconciler) index(indexer client.FieldIndexer) error {
-	byTarget := func(obj client.Object) []string { return []string{targetName(obj.(*v1alpha1.DeployItem))} }
-	byContext := func(obj client.Object) []string { return []string{obj.(*v1alpha1.DeployItem).ContextName()} }
-	if err := indexer.IndexField(context.Background(), &v1alpha1.DeployItem{}, r.itemsByTarget, byTarget); err != nil {
-		return fmt.Errorf("index DeployItems by Target: %w", err)
+	keys := map[string]func(*v1alpha1.DeployItem) []string{
+		r.itemsByTarget:  func(item *v1alpha1.DeployItem) []string { return []string{targetName(item)} },
+		r.itemsByContext: func(item *v1alpha1.DeployItem) []string { return []string{item.ContextName()} },
 	}
-	if err := indexer.IndexField(context.Background(), &v1alpha1.DeployItem{}, r.itemsByContext, byContext); err != nil {
-		return fmt.Errorf("index DeployItems by Context: %w", err)
+	if r.options.Sources != nil {
+		keys[r.itemsBySource] = r.options.Sources.KeysOf
 	}
-	if r.options.Sources == nil {
-		return nil
-	}
-	keys := func(obj client.Object) []string { return r.options.Sources.KeysOf(obj.(*v1alpha1.DeployItem)) }
-	if err := indexer.IndexField(context.Background(), &v1alpha1.DeployItem{}, r.itemsBySource, keys); err != nil {
-		return fmt.Errorf("index DeployItems by source: %w", err)
+	for name, of := range keys {
+		by := func(obj client.Object) []string { return of(obj.(*v1alpha1.DeployItem)) }
+		if err := indexer.IndexField(context.Background(), &v1alpha1.DeployItem{}, name, by); err != nil {
+			return fmt.Errorf("index DeployItems by %s: %w", name, err)
+		}
 	}
 	return nil
 }

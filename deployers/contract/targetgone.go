@@ -39,15 +39,6 @@ const (
 // reasonTargetGone is the reason of the event about what a deletion has left behind.
 const reasonTargetGone = "TargetGone"
 
-// goneDeadline is until when a deletion waits for clusters that are gone; zero where it does not.
-func (s *scope) goneDeadline() time.Time {
-	after, since := goneAfter(s.item), s.item.Status.TargetGoneSince
-	if after <= 0 || since == nil {
-		return time.Time{}
-	}
-	return since.Add(after + goneGrace)
-}
-
 // leaveGone lets an item go whose clusters have been gone for long enough, and lets its deletion wait for that. Since when they have been is
 // recorded once, and forgotten once when one is back.
 func (r *reconciler) leaveGone(ctx context.Context, s *scope) error {
@@ -59,7 +50,12 @@ func (r *reconciler) leaveGone(ctx context.Context, s *scope) error {
 	if !isKnown || len(sites) == 0 {
 		return nil
 	}
-	state, now := r.presenceOf(ctx, s.item, sites), time.Now()
+	state, now := clusterGone, time.Now()
+	looking, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	for _, site := range sites {
+		state = min(state, r.presenceAt(looking, s.item, site.Cluster))
+	}
 	switch since := s.item.Status.TargetGoneSince; {
 	case state == clusterGone && (since == nil || protocol.IsAhead(since.Time, now)):
 		if err := r.noteGone(ctx, s, &metav1.Time{Time: now}); err != nil {
@@ -110,17 +106,6 @@ const (
 	// clusterGone is that of a cluster in whose place there is another one, or whose name does not exist any more.
 	clusterGone
 )
-
-// presenceOf looks after all clusters that an item was deployed to.
-func (r *reconciler) presenceOf(ctx context.Context, item *v1alpha1.DeployItem, sites []managedresource.Site) presence {
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
-	defer cancel()
-	state := clusterGone
-	for _, site := range sites {
-		state = min(state, r.presenceAt(ctx, item, site.Cluster))
-	}
-	return state
-}
 
 // presenceAt looks after one cluster by the Target that led there, and by others of the namespace that lead to its address. Others count only
 // where something answers: the copies that Installations make of the Targets that they import still lead to what is gone.

@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 )
@@ -102,7 +101,7 @@ func TestManyWaitsShareWatches(t *testing.T) {
 		}
 	}
 	assert.Positive(t, opened)
-	assert.LessOrEqual(t, opened, watches.MaxNarrow+1)
+	assert.LessOrEqual(t, opened, maxNarrow+1)
 }
 
 func TestContextThatAppearsBringsTheJobOn(t *testing.T) {

@@ -19,13 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
-
-// maxAncestors bounds the walk over the owners of an item.
-const maxAncestors = 64
 
 // obstacle is an owner that keeps an item from a job of its own; the zero value is one that is gone.
 type obstacle struct{ Kind, Name string }
@@ -45,7 +41,7 @@ func (r *reconciler) findObstacle(ctx context.Context, item *v1alpha1.DeployItem
 		return &obstacle{owner.Kind, owner.Name}, nil
 	}
 	var child client.Object = execution
-	for seen := map[types.UID]bool{}; len(seen) < maxAncestors; {
+	for seen := map[types.UID]bool{}; ; {
 		owner := protocol.ControllerOf(child, "Installation")
 		if owner == nil || seen[owner.UID] {
 			return nil, nil
@@ -60,7 +56,6 @@ func (r *reconciler) findObstacle(ctx context.Context, item *v1alpha1.DeployItem
 		}
 		child = inst
 	}
-	return nil, nil
 }
 
 // readOwner reads an owner and reports whether it is there to stay.
@@ -78,7 +73,7 @@ func (r *reconciler) readOwner(ctx context.Context, namespace string, owner *met
 // waiters watch what items without a job wait for: an owner that holds one back from a job of its own, or what held an uninstall whose time was over, as a
 // finalizer of others does. They are safe for concurrent use.
 type waiters struct {
-	watches *watches.Watches
+	watches *watches
 	// queue brings an item to a worker.
 	queue func(types.NamespacedName)
 
@@ -93,18 +88,18 @@ type waiter struct {
 	// uid of the item, job that was its last.
 	uid     types.UID
 	job     string
-	watched []watches.Object
+	watched []Watched
 	woken   atomic.Bool
 }
 
 // Wake brings the item to a worker.
-func (w *waiter) Wake(...watches.Key) {
+func (w *waiter) Wake(...watchKey) {
 	w.woken.Store(true)
 	w.all.queue(w.key)
 }
 
 // await begins to watch objects for an item, in place of others, as they were at a time.
-func (ws *waiters) await(item *v1alpha1.DeployItem, objects []watches.Object, since time.Time) *waiter {
+func (ws *waiters) await(item *v1alpha1.DeployItem, objects []Watched, since time.Time) *waiter {
 	w := &waiter{all: ws, key: client.ObjectKeyFromObject(item), uid: item.UID, job: item.Status.JobID}
 	for _, one := range objects {
 		if one.Name != "" {
@@ -142,21 +137,17 @@ func (ws *waiters) at(key types.NamespacedName) *waiter {
 	return ws.of[key]
 }
 
-// isWoken reports whether something has changed that an item waits for.
-func (ws *waiters) isWoken(item *v1alpha1.DeployItem) bool {
+// woken reports whether something has changed that an item waits for.
+func (ws *waiters) woken(item *v1alpha1.DeployItem) bool {
 	w := ws.at(client.ObjectKeyFromObject(item))
 	return w != nil && w.woken.Load()
 }
 
-// isLateUninstall reports whether the last job of an item was an uninstall whose time was over.
-func isLateUninstall(item *v1alpha1.DeployItem) bool {
-	last := item.Status.LastError
-	return isDeleting(item) && item.Job().IsIdle() && item.Status.Phase == v1alpha1.PhaseDeleteFailed && last != nil && slices.Contains(last.Codes, v1alpha1.ErrorTimeout)
-}
-
-// isForgotten reports whether nothing is watched for a late uninstall, because an earlier process did that.
+// isForgotten reports whether the last job of an item was an uninstall whose time was over, for which nothing is watched because an earlier process did that.
 func (r *reconciler) isForgotten(item *v1alpha1.DeployItem) bool {
-	return r.keeper != nil && isLateUninstall(item) && r.waiters.at(client.ObjectKeyFromObject(item)) == nil
+	last := item.Status.LastError
+	return r.keeper != nil && isDeleting(item) && item.Job().IsIdle() && item.Status.Phase == v1alpha1.PhaseDeleteFailed && last != nil &&
+		slices.Contains(last.Codes, v1alpha1.ErrorTimeout) && r.waiters.at(client.ObjectKeyFromObject(item)) == nil
 }
 
 // recall watches what held a late uninstall of an earlier process: of what the status records, that which is in deletion where its Target leads. Where all
@@ -165,7 +156,7 @@ func (r *reconciler) recall(ctx context.Context, item *v1alpha1.DeployItem) {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
 	since, isLeft := time.Now(), false
-	var holding []watches.Object
+	var holding []Watched
 	sites, isKnown := r.keeper.Sites(item)
 	for _, site := range sites {
 		cluster, err := r.options.Clients.Open(ctx, r.client, r.live, item.Namespace, site.Cluster.Target, target.ActorOf(item))
@@ -174,7 +165,7 @@ func (r *reconciler) recall(ctx context.Context, item *v1alpha1.DeployItem) {
 		}
 		for i := 0; err == nil && i < len(site.Resources); i++ {
 			ref := &site.Resources[i].Resource
-			one := watches.Object{Cluster: cluster, APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
+			one := Watched{Cluster: cluster, APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
 			found, readErr := objectOf(ctx, one)
 			isLeft = isLeft || found != nil || readErr != nil
 			if found != nil && found.DeletionTimestamp != nil {
@@ -216,7 +207,7 @@ func (r *reconciler) resumeUninstall(ctx context.Context, s *scope) error {
 }
 
 // objectOf asks the cluster of an object for it; nil where there is none.
-func objectOf(ctx context.Context, one watches.Object) (*metav1.PartialObjectMetadata, error) {
+func objectOf(ctx context.Context, one Watched) (*metav1.PartialObjectMetadata, error) {
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(one.APIVersion, one.Kind))
 	if err := one.Cluster.Client.Get(ctx, client.ObjectKey{Namespace: one.Namespace, Name: one.Name}, object); err != nil {

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/internal/watches"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -84,18 +83,18 @@ func (denied) Get(context.Context, client.ObjectKey, client.Object, ...client.Ge
 }
 
 func TestAnItemWaitsForOneThingAtATime(t *testing.T) {
-	shared := &watches.Watches{}
+	shared := &watches{}
 	waiting := &waiters{watches: shared, queue: func(types.NamespacedName) {}}
 	item := &v1alpha1.DeployItem{}
 	item.Namespace, item.Name = "ns", "item"
 	key := client.ObjectKeyFromObject(item)
 	cluster := &target.Cluster{Config: &rest.Config{}, Mapper: meta.NewDefaultRESTMapper(nil)}
-	object := func(kind, name string) []watches.Object {
-		return []watches.Object{{Cluster: cluster, APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Namespace: "ns", Name: name}}
+	object := func(kind, name string) []Watched {
+		return []Watched{{Cluster: cluster, APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Namespace: "ns", Name: name}}
 	}
-	waitsFor := func(objects []watches.Object) bool {
+	waitsFor := func(objects []Watched) bool {
 		known := waiting.at(key)
-		return known != nil && shared.Follows(known, watches.KeyOf(objects[0]))
+		return known != nil && shared.Follows(known, objects[0].key())
 	}
 	first, second := object("Execution", "a"), object("Installation", "b")
 	waiting.await(item, first, time.Now())

@@ -304,9 +304,10 @@ func TestNothingIsKeptOfAnItemThatIsGone(t *testing.T) {
 	item := &v1alpha1.DeployItem{}
 	item.Namespace, item.Name = "n", "item"
 	r.jobs.Claim(item, time.Now(), planOf(item, &runtime.RawExtension{Raw: []byte(planned)}))
-	r.turns.take(item)
+	r.turns.Store(keyOfItem(item), "")
 	(&itemHandler{reconciler: r}).Delete(t.Context(), event.DeleteEvent{Object: item}, nil)
+	_, waits := r.turns.Load(keyOfItem(item))
+	assert.False(t, waits)
 	r.jobs.Void(item).TakeBack(item)
-	assert.Empty(t, r.turns.after)
 	assert.Equal(t, planned, recorded(item), "nothing is known of what was there before the plan")
 }

@@ -121,11 +121,6 @@ func takeOver(last *engine.Release, wanted wish, now time.Time) action {
 // also where a person made the revision.
 func isOfPerson(last *engine.Release) bool { return last.Inherited && last.Status.IsPending() }
 
-// isPersonAtWork reports whether that may still be under way.
-func isPersonAtWork(last *engine.Release, now time.Time) bool {
-	return isOfPerson(last) && now.Sub(last.Began) < foreignPending
-}
-
 // isOthers reports whether a release belongs to another DeployItem. A release that no DeployItem made belongs to nobody. One of an item of
 // the same name and namespace belonged to a former item of this name, which is gone.
 func isOthers(last *engine.Release, own map[string]string) bool {
@@ -144,6 +139,14 @@ func sameAttempt(last *engine.Release, wanted map[string]string) bool {
 // sameJob reports whether a revision was made by the wanted job. Inherited labels say whose the release is, and not who made the revision.
 func sameJob(last *engine.Release, wanted map[string]string) bool {
 	return !last.Inherited && last.Labels[jobLabel] == wanted[jobLabel] && last.Labels[ownerLabel] == wanted[ownerLabel]
+}
+
+// lastOf returns the newest revision of a history, nil where that is empty.
+func lastOf(history []*engine.Release) *engine.Release {
+	if len(history) == 0 {
+		return nil
+	}
+	return history[len(history)-1]
 }
 
 // failures counts the revisions of a job that failed.

@@ -1,6 +1,13 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package helm is the deployer of DeployItems of type landscaper.gardener.cloud/helm: it installs charts as Helm releases or, in template
+// mode, applies the objects that they render to one by one (spec/deployers.md §7).
+//
+// One job reads as a straight line: configuration, chart, values, exports from the values, what is where, release or objects, what has to go,
+// readiness, exports from objects. Every step may run again at any time; the release itself records which job made it, and its history what
+// attempts set out to apply. The inventory in the provider status records the releases, and what outlives the history.
+// It promises nothing to others.
 package helm
 
 import (
@@ -124,10 +131,10 @@ type step struct {
 
 // observeSteps are the steps of a job after the target is as the job wants it.
 var observeSteps = []step{
-	{"helm deployer: default readiness checks", (*job).checkDefaultReadiness},   // readiness.go workloads           → ready or waiting
-	{"helm deployer: custom readiness checks", (*job).checkCustomReadiness},     // readiness.go objects             → ready or waiting
-	{"helm deployer: before running tests", (*job).runTests},                    // test.go      revision            → tested
-	{"helm deployer: before reading export values", (*job).exportFromResources}, // exports.go   objects             → exports
+	{"helm deployer: default readiness checks", (*job).checkDefaultReadiness},   // observe.go workloads           → ready or waiting
+	{"helm deployer: custom readiness checks", (*job).checkCustomReadiness},     // observe.go objects             → ready or waiting
+	{"helm deployer: before running tests", (*job).runTests},                    // observe.go revision            → tested
+	{"helm deployer: before reading export values", (*job).exportFromResources}, // observe.go objects             → exports
 }
 
 // Ensure installs or upgrades the release, or applies the objects of the chart, removes what earlier jobs left, and waits until all is ready.
@@ -239,7 +246,14 @@ func (d *deployer) begin(item *contract.Item) (*job, error) {
 	if err != nil {
 		return nil, misconfigured(item, fmt.Errorf("status.providerStatus: %w", err))
 	}
-	return &job{deployer: d, item: item, config: decoded, status: status, attempt: attemptOf(item), health: health}, nil
+	known, isKnown := item.Memory[attemptKey].(*attempt)
+	if !isKnown || known.generation != item.DeployItem.Generation {
+		known = &attempt{generation: item.DeployItem.Generation}
+	}
+	if item.Memory != nil {
+		item.Memory[attemptKey] = known
+	}
+	return &job{deployer: d, item: item, config: decoded, status: status, attempt: known, health: health}, nil
 }
 
 var errNoTarget = errors.New("spec.target: names no target; a chart needs a cluster to go to")
@@ -267,4 +281,41 @@ func providerStatus(item *v1alpha1.DeployItem) []byte {
 func misconfigured(item *contract.Item, err error) error {
 	return protocol.Stall("ReadConfiguration", "InvalidConfiguration", "DeployItem %s/%s: %w",
 		item.DeployItem.Namespace, item.DeployItem.Name, err)
+}
+
+// attemptKey is where contract.Item.Memory holds the attempt of a job.
+const attemptKey = "helm.attempt"
+
+// attempt is what earlier calls of a job have achieved, so that a job that waits for readiness does not ask for chart and release again at
+// every event. Losing it only costs requests: the release itself says which job made it.
+type attempt struct {
+	generation int64
+	// reached is the status to record once the target is as the job wants it, nil before; unready are the objects to check then.
+	reached *helmv1alpha1.ProviderStatus
+	unready []resources.Subject
+	// sources are what the job has used of Flux sources, empty while it waits for one and where the chart comes from elsewhere; nil until the job
+	// has looked for it.
+	sources []v1alpha1.SourceStatus
+	// made is the event about what the job has made, nil when that was nothing.
+	made *contract.Event
+	// stays says what the target has lost the record of and stays there.
+	stays string
+	// warning says what could not be uninstalled elsewhere.
+	warning string
+	// departure counts the tries to uninstall that.
+	departure resources.Departure
+	// failures counts the operations on the release that failed; failure is the last of them.
+	failures int
+	failure  error
+	// testing is the revision whose tests are to pass, nil when there are none.
+	testing *engine.Release
+	// values are the exports that come from the values of the chart, by their keys.
+	values map[string]any
+}
+
+func joined(first, second string) string {
+	if first == "" || second == "" {
+		return first + second
+	}
+	return first + "; " + second
 }

@@ -154,13 +154,8 @@ func (j *job) objectDrift(ctx context.Context, options resources.DriftOptions) (
 	return resources.FindDrift(ctx, j.session(), j.desired, options)
 }
 
-// noteObjects notes what the job applies, for objectDrift. What Secrets hold is not part of what the status says, because its digest would tell
-// who guesses it; it is part of what the process remembers.
-func (j *job) noteObjects() {
-	j.status.ObjectsDigest = digestOf(j.desired, false)
-	j.rendered.Add(j.item.DeployItem.UID, digestOf(j.desired, true))
-}
-
+// digestOf returns the digest of objects, for objectDrift. What Secrets hold is not part of what the status says, because its digest would tell who guesses
+// it; it is part of what the process remembers.
 func digestOf(desired []resources.Desired, withSecrets bool) string {
 	if !withSecrets {
 		desired = withoutContent(desired)

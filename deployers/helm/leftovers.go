@@ -25,23 +25,9 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
-// objectsOf returns the objects of a revision without its hooks. Those without a namespace get that of the release, also where their kind has
-// none; see locate.
-func objectsOf(release *engine.Release) ([]managedresource.ManagedResourceStatus, error) {
-	references, err := release.References()
-	if err != nil {
-		return nil, err
-	}
-	var objects []managedresource.ManagedResourceStatus
-	for _, reference := range references {
-		objects = append(objects, managedresource.ManagedResourceStatus{Policy: managedresource.ManagePolicy, Resource: reference})
-	}
-	return objects, nil
-}
-
 // objectsAt returns the objects of a revision, as they are on a cluster, without its hooks.
 func objectsAt(ctx context.Context, cluster *target.Cluster, release *engine.Release) ([]managedresource.ManagedResourceStatus, error) {
-	objects, err := objectsOf(release)
+	objects, err := release.Objects()
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +58,7 @@ func attemptedIn(revisions []*engine.Release, selects func(*engine.Release) bool
 	var all []managedresource.ManagedResourceStatus
 	for _, revision := range revisions {
 		if selects(revision) {
-			objects, _ := objectsOf(revision)
+			objects, _ := revision.Objects()
 			all = append(all, objects...)
 		}
 	}

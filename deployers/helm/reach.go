@@ -43,8 +43,12 @@ func (j *job) reach(ctx context.Context) (*engine.Release, error) {
 		case err != nil:
 			return nil, err
 		}
-		if err := j.noteLoss(ctx, history); err != nil {
-			return nil, err
+		// What the target has lost of the release counts as objects that an earlier attempt may have left.
+		if lost := j.lost(releaseOf(j.config), history); len(lost) > 0 {
+			j.known.Attempted, j.status.Release, j.workloads = resources.Union(j.known.Attempted, lost), nil, nil
+			if err := j.recordAhead(ctx); err != nil {
+				return nil, err
+			}
 		}
 		j.noteAttempts(history)
 		isRemedied, err := j.remedy(ctx, history)
@@ -74,7 +78,7 @@ func (j *job) afterFailure(ctx context.Context, cause error) error {
 		return cause
 	}
 	j.noteAttempts(history)
-	if ctx.Err() != nil || protocol.IsTransient(cause) || wasCrowdedOut(cause) {
+	if ctx.Err() != nil || protocol.IsTransient(cause) || errors.Is(cause, engine.ErrNotRun) {
 		return cause
 	}
 	isRemedied, err := j.remedy(ctx, history)
@@ -89,10 +93,7 @@ func (j *job) afterFailure(ctx context.Context, cause error) error {
 
 // next takes one action. It returns the release when it is as wanted.
 func (j *job) next(ctx context.Context, history []*engine.Release) (*engine.Release, error) {
-	var last *engine.Release
-	if len(history) > 0 {
-		last = history[len(history)-1]
-	}
+	last := lastOf(history)
 	settings, err := j.settings(helmv1alpha1.ActionUpgrade)
 	if err != nil {
 		return nil, err
@@ -259,14 +260,9 @@ func (j *job) warnOfReset(last *engine.Release) {
 		"resets it to the values of the chart; where that is a mistake, write them below spec.config.values", last.Namespace, last.Name, last.Revision))
 }
 
-// wasCrowdedOut reports whether an operation failed because of what else the deployer does. It says nothing about the release.
-func wasCrowdedOut(err error) bool {
-	return errors.Is(err, engine.ErrNotRun)
-}
-
 // judge counts the failure of an operation, and makes the last one that is allowed the end of the job.
 func (j *job) judge(ctx context.Context, err error, settings helmv1alpha1.ReleaseSettings, atomicRetries int) error {
-	if err == nil || ctx.Err() != nil || wasCrowdedOut(err) {
+	if err == nil || ctx.Err() != nil || errors.Is(err, engine.ErrNotRun) { // the last says nothing about the release
 		return err
 	}
 	j.attempt.failure = err

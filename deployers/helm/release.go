@@ -30,9 +30,9 @@ import (
 var releaseSteps = []step{
 	{"helm deployer: start reconcile", (*job).resolveChart},    // release.go   chart source        → chart
 	{"helm deployer: start progressing", (*job).readValues},    // values.go    values              → map
-	{"", (*job).exportValues},                                  // exports.go   values of the chart → exports
+	{"", (*job).exportValues},                                  // observe.go   values of the chart → exports
 	{"", (*job).settle},                                        // inventory.go status + target     → what is where
-	{"", (*job).search},                                        // search.go    lost record         → what carries the marks
+	{"", (*job).search},                                        // inventory.go lost record         → what carries the marks
 	{"", (*job).recordRelease},                                 // inventory.go release             → on record
 	{"", (*job).retireOthers},                                  // leftovers.go releases of old     → gone
 	{"helm deployer: start apply files", (*job).deployRelease}, // release.go   chart + values      → release
@@ -50,7 +50,7 @@ const (
 // reasonValuesRemoved is the reason of the event about an upgrade to no values.
 const reasonValuesRemoved = "ValuesRemoved"
 
-// resolveChart gets the chart.
+// resolveChart gets the chart, or waits for the source whose change will bring it.
 func (j *job) resolveChart(ctx context.Context) error {
 	chart, used, err := j.charts.Find(ctx, j.item, &j.config.Chart)
 	if err == nil || len(used) > 0 {
@@ -60,7 +60,12 @@ func (j *job) resolveChart(ctx context.Context) error {
 		j.source = &used[0]
 	}
 	j.chart = chart
-	return j.awaitSource(err)
+	outcome, waits := j.options.AwaitSource(err)
+	if !waits {
+		return err
+	}
+	j.attempt.sources = []v1alpha1.SourceStatus{}
+	return until(resources.Progress{Reasons: []string{outcome.Waiting}, Watch: outcome.Watch}, nil)
 }
 
 // deployRelease makes the revision of this job, once, unless what is deployed has been made from the same.
@@ -99,7 +104,7 @@ func (j *job) deployRelease(ctx context.Context) error {
 
 // workloadsOf returns the objects of a release that have a readiness rule of their own.
 func workloadsOf(release *engine.Release) ([]managedresource.ManagedResourceStatus, error) {
-	objects, err := objectsOf(release)
+	objects, err := release.Objects()
 	return slices.DeleteFunc(objects, func(m managedresource.ManagedResourceStatus) bool {
 		return !resources.HasReadinessRule(m.Resource.APIVersion, m.Resource.Kind)
 	}), err
@@ -107,7 +112,7 @@ func workloadsOf(release *engine.Release) ([]managedresource.ManagedResourceStat
 
 // subjectsOf returns the objects of a release of which more is asked than that they exist. A Job that goes by itself may be gone by now.
 func subjectsOf(ctx context.Context, cluster *target.Cluster, health resources.Health, release *engine.Release) ([]resources.Subject, error) {
-	objects, err := objectsOf(release)
+	objects, err := release.Objects()
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +123,10 @@ func subjectsOf(ctx context.Context, cluster *target.Cluster, health resources.H
 		return nil, err
 	}
 	parsed, err := engine.ParseManifest(release.Manifest)
-	subjects := subjectsFor(asked)
+	subjects := make([]resources.Subject, len(asked))
+	for i := range asked {
+		subjects[i].Resource = asked[i].Resource
+	}
 	for _, object := range slices.DeleteFunc(engine.Flat(parsed), func(o *unstructured.Unstructured) bool { return !resources.GoesByItself(o) }) {
 		for i := range subjects {
 			ref := subjects[i].Resource
@@ -132,10 +140,13 @@ func subjectsOf(ctx context.Context, cluster *target.Cluster, health resources.H
 // helmProblem adds the codes that end a job at once: nothing but a person helps against values that the chart refuses, or against
 // credentials that the target refuses.
 func helmProblem(err error) error {
+	isPermanent := slices.ContainsFunc(permanent, func(known error) bool { return errors.Is(err, known) })
+	// Admission answers "forbidden" too, for terminating namespaces and exhausted quotas; that passes.
+	isDenied := apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), `User "`) && strings.Contains(err.Error(), `" cannot `)
 	switch {
-	case isPermanent(err):
+	case isPermanent:
 		return protocol.Coded(err, v1alpha1.ErrorConfigurationProblem)
-	case isDenied(err):
+	case isDenied:
 		return protocol.Coded(err, v1alpha1.ErrorUnauthorized)
 	case errors.Is(err, engine.ErrNotRun):
 		return protocol.Again("RenderChart", "RenderProcessEnded", "%w", err)
@@ -146,10 +157,6 @@ func helmProblem(err error) error {
 // permanent are the errors that the same chart and values can only repeat.
 var permanent = []error{
 	engine.ErrSchema, engine.ErrChart, engine.ErrRender, engine.ErrPostRender, engine.ErrUnaffordable, engine.ErrUnserved,
-}
-
-func isPermanent(err error) bool {
-	return slices.ContainsFunc(permanent, func(known error) bool { return errors.Is(err, known) })
 }
 
 // refusal adds the code that ends a job at once to what the API server refuses however often it is asked: what is invalid, and what is too large. A port or
@@ -168,15 +175,6 @@ func refusal(err error) error {
 			"smaller, or set helmDeployment to false, which keeps no record", err)
 	}
 	return protocol.Coded(err, v1alpha1.ErrorConfigurationProblem)
-}
-
-// isDenied reports whether the credentials of the target are at fault. Admission answers "forbidden" too, for terminating namespaces and
-// exhausted quotas; that passes.
-func isDenied(err error) bool {
-	if apierrors.IsUnauthorized(err) {
-		return true
-	}
-	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `User "`) && strings.Contains(err.Error(), `" cannot `)
 }
 
 // announceRelease prepares the event about the revision that the job has made. There is none where an earlier job made it.
@@ -219,14 +217,4 @@ func SourcesOf(item *v1alpha1.DeployItem) []v1alpha1.SourceReference {
 		return nil // see charts.Finder.Find
 	}
 	return []v1alpha1.SourceReference{*chart.SourceRef}
-}
-
-// awaitSource makes a job wait for the source whose change will end an error. Other errors stay as they are.
-func (j *job) awaitSource(err error) error {
-	outcome, waits := j.options.AwaitSource(err)
-	if !waits {
-		return err
-	}
-	j.attempt.sources = []v1alpha1.SourceStatus{}
-	return until(resources.Progress{Reasons: []string{outcome.Waiting}, Watch: outcome.Watch}, nil)
 }

@@ -63,14 +63,6 @@ func attemptIn(revision *engine.Release) (action string, number int) {
 	return helmv1alpha1.ActionUpgrade, 1
 }
 
-// isForLast reports whether the failure is to be undone after which the job gives up.
-func (f *failedAttempt) isForLast() bool {
-	if f.remediation.RemediateLastFailure != nil {
-		return *f.remediation.RemediateLastFailure
-	}
-	return f.action == helmv1alpha1.ActionUpgrade && f.remediation.Retries != 0
-}
-
 // remedyOf is the job label of the revision that undoes a failure of the job with these labels.
 func remedyOf(labels map[string]string) string { return labelHash("remedy of " + labels[jobLabel]) }
 
@@ -83,14 +75,12 @@ func isRemedy(revision *engine.Release, labels map[string]string) bool {
 // finds there and in the status tells it what an earlier process did not finish. The failure is counted before anything is undone. The error says
 // that the job is at its end, or that the remedy is to be tried again.
 func (j *job) remedy(ctx context.Context, history []*engine.Release) (bool, error) {
-	if len(history) == 0 {
-		if j.attempts().LastAttemptedReleaseAction != "" {
-			j.noteUninstalled()
-		}
+	last := lastOf(history)
+	switch {
+	case last == nil && j.attempts().LastAttemptedReleaseAction != "":
+		j.noteUninstalled()
 		return false, nil
-	}
-	last := history[len(history)-1]
-	if isRemedy(last, j.labels) {
+	case last != nil && isRemedy(last, j.labels):
 		return false, j.noteRemedy(last)
 	}
 	failed := j.failedAttempt(last)
@@ -101,7 +91,11 @@ func (j *job) remedy(ctx context.Context, history []*engine.Release) (bool, erro
 		return false, err
 	}
 	isLast := failed.remediation.IsExhausted(failed.number)
-	if isLast && !failed.isForLast() {
+	isForLast := failed.action == helmv1alpha1.ActionUpgrade && failed.remediation.Retries != 0 // whether it is to be undone after which the job gives up
+	if asked := failed.remediation.RemediateLastFailure; asked != nil {
+		isForLast = *asked
+	}
+	if isLast && !isForLast {
 		return false, j.exhausted("")
 	}
 	done, err := j.undo(ctx, history, failed)

@@ -19,9 +19,9 @@ import (
 var templateSteps = []step{
 	{"helm deployer: start reconcile", (*job).resolveChart},         // release.go   chart source        → chart
 	{"helm deployer: start progressing", (*job).readValues},         // values.go    values              → map
-	{"", (*job).exportValues},                                       // exports.go   values of the chart → exports
+	{"", (*job).exportValues},                                       // observe.go   values of the chart → exports
 	{"", (*job).settle},                                             // inventory.go status + target     → what is where
-	{"", (*job).search},                                             // search.go    lost record         → what carries the marks
+	{"", (*job).search},                                             // inventory.go lost record         → what carries the marks
 	{"helm deployer: start create manifests", (*job).renderObjects}, // template.go  chart + values      → objects
 	{"", (*job).recordObjects},                                      // inventory.go objects             → on record
 	{"helm deployer: start apply manifests", (*job).applyObjects},   // template.go  objects             → target
@@ -85,9 +85,10 @@ func (j *job) applyObjects(ctx context.Context) error {
 		}
 	}
 	last := j.status.ObjectsDigest
-	j.noteObjects()
+	j.status.ObjectsDigest = digestOf(j.desired, false)
+	j.rendered.Add(j.item.DeployItem.UID, digestOf(j.desired, true))
 	if j.status.ObjectsDigest != last {
-		j.announceObjects()
+		j.attempt.made = eventOf(j.chart, j.source, reasonApplied, fmt.Sprintf("Helm objects applied for %s/%s", j.config.Namespace, j.config.Name))
 	}
 	j.session().WarnOfDeletion(j.desired, j.known.Recorded, "its chart renders none with these values")
 	var err error
@@ -114,9 +115,4 @@ func (j *job) deleteOrphans(ctx context.Context) error {
 	j.known.Recorded, j.known.Planned = j.applied.Managed, nil
 	j.attempt.unready = j.applied.Subjects
 	return nil
-}
-
-// announceObjects prepares the event about objects that were applied without a release.
-func (j *job) announceObjects() {
-	j.attempt.made = eventOf(j.chart, j.source, reasonApplied, fmt.Sprintf("Helm objects applied for %s/%s", j.config.Namespace, j.config.Name))
 }

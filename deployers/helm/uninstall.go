@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
@@ -21,16 +22,10 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
-// retire implements sites.ReleaseRemover.
+// retire implements resources.ReleaseRemover.
 func (j *job) retire(ctx context.Context, cluster *target.Cluster, release managedresource.ReleaseReference) (resources.Progress, error) {
 	progress, err := j.uninstall(ctx, cluster, release, j.flags())
 	return progress, helmProblem(err)
-}
-
-// isOnlyFound reports whether nothing but the labels of its records says that a release is the item's. Whoever may write Secrets in some namespace of
-// the target can write such records, and may not have the rights with which the deployer uninstalls them.
-func (j *job) isOnlyFound(release managedresource.ReleaseReference) bool {
-	return contract.HasLostRecord(j.item.DeployItem) && release != releaseOf(j.config)
 }
 
 // uninstall removes a release of the item and what failed attempts on it left; the latter first, because the history says what that is. A
@@ -38,7 +33,9 @@ func (j *job) isOnlyFound(release managedresource.ReleaseReference) bool {
 func (j *job) uninstall(
 	ctx context.Context, cluster *target.Cluster, release managedresource.ReleaseReference, flags engine.Flags,
 ) (resources.Progress, error) {
-	flags.OnlyMarked = j.isOnlyFound(release)
+	// Of others nothing but the labels of their records says that they are the item's. Whoever may write Secrets in some namespace of the target can write
+	// such records, and may not have the rights with which the deployer uninstalls them.
+	flags.OnlyMarked = contract.HasLostRecord(j.item.DeployItem) && release != releaseOf(j.config)
 	history, err := j.engine.History(ctx, cluster, release.Namespace, release.Name)
 	if err != nil {
 		return resources.Progress{}, err
@@ -61,10 +58,10 @@ func (j *job) uninstall(
 	if !flags.UntilGone {
 		progress = resources.Progress{}
 	}
-	if len(history) == 0 {
+	last := lastOf(history)
+	if last == nil {
 		return progress, nil
 	}
-	last := history[len(history)-1]
 	if !last.Leaving {
 		if err := j.item.Checkpoint("helm deployer: before deleting release"); err != nil {
 			return resources.Progress{}, err
@@ -74,7 +71,13 @@ func (j *job) uninstall(
 		}
 	}
 	if flags.UntilGone || flags.Wait {
-		more, err := j.awaitObjects(ctx, cluster, last)
+		objects, err := objectsAt(ctx, cluster, last)
+		if err != nil {
+			return progress, err
+		}
+		more, err := resources.RequestDeletion(ctx, j.session(), cluster, objects, func(live *unstructured.Unstructured) bool {
+			return live.GetDeletionTimestamp() != nil && !engine.IsTaken(live, last.Namespace, last.Name)
+		})
 		if progress.Add(more); err != nil || !progress.Done() {
 			return progress, err
 		}
@@ -110,28 +113,16 @@ func (j *job) removeLost(
 	return progress, err
 }
 
-// awaitObjects says which objects of a release that is leaving are still there.
-func (j *job) awaitObjects(ctx context.Context, cluster *target.Cluster, last *engine.Release) (resources.Progress, error) {
-	objects, err := objectsAt(ctx, cluster, last)
-	if err != nil {
-		return resources.Progress{}, err
-	}
-	return resources.RequestDeletion(ctx, j.session(), cluster, objects, func(live *unstructured.Unstructured) bool {
-		return live.GetDeletionTimestamp() != nil && !engine.IsTaken(live, last.Namespace, last.Name)
-	})
-}
-
 // mayRemove reports whether a release with this history is to be removed, and not one of others. It is an error, which passes, while a person
 // works on it: what that operation still puts on the target would stay.
 func (j *job) mayRemove(history []*engine.Release) (bool, error) {
-	if len(history) == 0 {
-		return true, nil
-	}
-	last := history[len(history)-1]
+	last := lastOf(history)
 	switch {
+	case last == nil:
+		return true, nil
 	case !j.isOwn(last):
 		return false, nil
-	case isPersonAtWork(last, time.Now()):
+	case isOfPerson(last) && time.Since(last.Began) < foreignPending:
 		return false, busy(last)
 	}
 	return true, nil
@@ -144,19 +135,14 @@ func (j *job) leftoversOf(ctx context.Context, cluster *target.Cluster, history 
 	if err != nil || len(history) == 0 {
 		return attempted, err
 	}
-	last, err := objectsAt(ctx, cluster, history[len(history)-1])
+	last, err := objectsAt(ctx, cluster, lastOf(history))
 	if err != nil {
 		return nil, err
 	}
-	removed, err := j.removedBy(ctx, cluster, last)
-	return resources.Orphans(attempted, removed), err
-}
-
-// removedBy returns the objects that Helm deletes. In a version that the target serves no more it finds none, also where it still knows that version.
-func (j *job) removedBy(ctx context.Context, cluster *target.Cluster, objects []managedresource.ManagedResourceStatus) ([]managedresource.ManagedResourceStatus, error) {
+	// In a version that the target serves no more Helm finds none, also where it still knows that version.
 	var removed []managedresource.ManagedResourceStatus
 	session := j.session()
-	for _, object := range objects {
+	for _, object := range last {
 		isServed, err := session.Served.InVersion(ctx, cluster, schema.FromAPIVersionAndKind(object.Resource.APIVersion, object.Resource.Kind))
 		if err != nil {
 			return nil, err
@@ -165,7 +151,7 @@ func (j *job) removedBy(ctx context.Context, cluster *target.Cluster, objects []
 			removed = append(removed, object)
 		}
 	}
-	return removed, nil
+	return resources.Orphans(attempted, removed), nil
 }
 
 // flags returns the settings of uninstalls; malformed ones count as unset, because nobody may be able to correct them any more. An uninstall waits unless
@@ -189,4 +175,106 @@ func (j *job) isOwn(last *engine.Release) bool {
 		return recorded != nil && recorded.Revision == 0 && recorded.Name == last.Name && recorded.Namespace == last.Namespace
 	}
 	return !isOthers(last, itemLabels(j.item.DeployItem))
+}
+
+// deleteSteps are the steps of a deletion. All look at what the status records, because mode, names and Target may have changed between jobs.
+var deleteSteps = []step{
+	{"helm deployer: start delete", (*job).findOut},         // status + target, and marks where the record is lost → what is where
+	{"", (*job).retireAll},                                  // releases        → gone
+	{"helm deployer: start deleting", (*job).deleteObjects}, // objects         → gone
+	{"", (*job).leaveAllElsewhere},                          // other clusters  → gone
+}
+
+// scatteredSteps are those of a deletion whose target cannot be opened.
+var scatteredSteps = []step{
+	{"helm deployer: start delete", (*job).scatter}, // status         → what is where
+	{"", (*job).leaveAllElsewhere},                  // all clusters   → gone
+}
+
+// Delete uninstalls the releases, and deletes the objects that were applied without one. It needs no chart and no valid configuration, and a
+// target only if something was deployed.
+func (d *deployer) Delete(ctx context.Context, item *contract.Item) (contract.Outcome, error) {
+	j, err := d.beginDelete(item)
+	if err != nil || j == nil {
+		return contract.Outcome{Done: err == nil}, err
+	}
+	steps := deleteSteps
+	if j.item.Target == nil {
+		steps = scatteredSteps
+	}
+	ctx, end := d.engine.Session(engine.OnWait(ctx, item.Waits))
+	defer end()
+	outcome, err := j.walk(ctx, steps)
+	outcome.ProviderStatus = nil // what was recorded stays recorded until the item is gone
+	return outcome, err
+}
+
+// beginDelete returns the job, nil if there is nothing to delete.
+func (d *deployer) beginDelete(item *contract.Item) (*job, error) {
+	decoded, err := configuration(item.DeployItem)
+	if err != nil {
+		decoded = &helmv1alpha1.ProviderConfiguration{}
+	}
+	status, err := statusOf(item.DeployItem, decoded)
+	if err != nil {
+		return nil, misconfigured(item, fmt.Errorf("status.providerStatus: %w", err))
+	}
+	if isNothing(status) && !contract.HasLostRecord(item.DeployItem) {
+		return nil, nil
+	}
+	return &job{deployer: d, item: item, config: decoded, status: status, attempt: &attempt{}}, nil
+}
+
+// scatter finds out what is where by the record alone.
+func (j *job) scatter(context.Context) error {
+	isKnown := !contract.HasLostRecord(j.item.DeployItem) && resources.Scatter(j.status.Inventory, j.recordedObjects())
+	switch problem := j.item.TargetProblem; {
+	case isKnown:
+		return nil
+	case problem != nil:
+		return contract.CannotLook(j.item.DeployItem, problem)
+	}
+	return contract.CannotLook(j.item.DeployItem, misconfigured(j.item, errNoTarget))
+}
+
+// findOut is settle and find for a deletion, which does not end where nothing could be looked at.
+func (j *job) findOut(ctx context.Context) error {
+	err := j.settle(ctx)
+	if err == nil {
+		var refusal error
+		if refusal, err = j.find(ctx); err == nil && refusal != nil {
+			err = fmt.Errorf("cannot look for objects of an earlier job: %w", refusal)
+		}
+	}
+	return contract.CannotLook(j.item.DeployItem, err)
+}
+
+// isNothing reports whether no job of an item has set out to put anything anywhere.
+func isNothing(status *helmv1alpha1.ProviderStatus) bool {
+	inventory := status.Inventory
+	return inventory.Cluster == nil && len(inventory.Releases) == 0 && len(inventory.Sites) == 0 && len(status.ManagedResources) == 0
+}
+
+// retireAll uninstalls the releases on the target.
+func (j *job) retireAll(ctx context.Context) error {
+	for _, release := range slices.Clone(j.status.Inventory.Releases) {
+		if err := until(j.retire(ctx, j.item.Target, release)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteObjects removes the objects that were applied without a release.
+func (j *job) deleteObjects(ctx context.Context) error {
+	found, err := resources.Confirm(ctx, j.session(), slices.Concat(j.known.Attempted, j.known.Planned))
+	if err != nil {
+		return err
+	}
+	return until(resources.Delete(ctx, j.session(), resources.Union(j.known.Recorded, found), j.deletionGroups()))
+}
+
+// leaveAllElsewhere uninstalls what is on other clusters. The deletion waits for those that cannot be reached.
+func (j *job) leaveAllElsewhere(ctx context.Context) error {
+	return until(resources.LeaveElsewhere(ctx, j.session(), j.status.Inventory, j.deletionGroups(), j.retire))
 }

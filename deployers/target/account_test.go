@@ -139,7 +139,8 @@ func TestEveryRequestIsImpersonated(t *testing.T) {
 	since := time.Now()
 	err = cluster.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "unknown"}, &corev1.ConfigMap{})
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
-	err = cluster.Follow(t.Context(), Stream{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Namespace: namespace}, func() {}, func(metav1.Object) {})
+	err = cluster.Follow(t.Context(), Stream{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Namespace: namespace},
+		Handler{Opened: func() {}, Changed: func(*metav1.PartialObjectMetadata, bool) {}})
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 	asks, err := cluster.DiscoveryFor(t.Context())
 	require.NoError(t, err)

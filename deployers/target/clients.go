@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -65,7 +64,7 @@ type Clients struct {
 	self       *rest.Config
 	isOwn      func(ctx context.Context, token string) (bool, error)
 	policy     egress.Policy
-	// parsed are contents that were read before, so that the one of a Target is not read anew for each of its items.
+	// parsed are contents that were read before, so that the one of a Target is not read anew for each of its items. They must not be changed.
 	parsed *memory.Cache[digest, *content]
 
 	mu     sync.Mutex
@@ -91,23 +90,16 @@ func New(options Options) (*Clients, error) {
 	if c.landscaper, err = client.New(options.Landscaper, client.Options{}); err != nil {
 		return nil, fmt.Errorf("connect to the landscaper cluster: %w", err)
 	}
-	if c.self, err = selfConnection(options.Landscaper); err != nil {
-		return nil, err
+	// Address and trust of the deployer's own connection, without its credentials.
+	own := rest.CopyConfig(options.Landscaper)
+	if err := rest.LoadTLSFiles(own); err != nil {
+		return nil, fmt.Errorf("read the certificates of the landscaper cluster: %w", err)
+	}
+	c.self = &rest.Config{
+		Host: own.Host, Proxy: own.Proxy, TLSClientConfig: rest.TLSClientConfig{Insecure: own.Insecure, ServerName: own.ServerName, CAData: own.CAData},
 	}
 	c.isOwn, err = accepts(c.self)
 	return c, err
-}
-
-// selfConnection keeps address and trust of the deployer's own connection and drops its credentials.
-func selfConnection(own *rest.Config) (*rest.Config, error) {
-	loaded := rest.CopyConfig(own)
-	if err := rest.LoadTLSFiles(loaded); err != nil {
-		return nil, fmt.Errorf("read the certificates of the landscaper cluster: %w", err)
-	}
-	return &rest.Config{
-		Host: loaded.Host, Proxy: loaded.Proxy,
-		TLSClientConfig: rest.TLSClientConfig{Insecure: loaded.Insecure, ServerName: loaded.ServerName, CAData: loaded.CAData},
-	}, nil
 }
 
 // Open returns the cluster that a Target describes, as the actor reaches it. The Target is read from cache (live when the cache does not have
@@ -142,10 +134,7 @@ func (c *Clients) OpenKubeconfig(namespace string, raw []byte) (*Cluster, error)
 // connectionOf returns the opened cluster of a Target.
 func (c *Clients) connectionOf(ctx context.Context, live client.Reader, target *v1alpha1.Target, actor Actor) (*connection, error) {
 	connection, err := c.connectAs(ctx, live, target, actor)
-	if err != nil {
-		return nil, located(target, err)
-	}
-	return connection, nil
+	return connection, located(target, err)
 }
 
 func (c *Clients) connectAs(ctx context.Context, live client.Reader, target *v1alpha1.Target, actor Actor) (*connection, error) {
@@ -190,7 +179,6 @@ func (c *Clients) connection(namespace, account string, parsed *content, raw []b
 	if err != nil {
 		return nil, err
 	}
-	opened.cluster.connection = hex.EncodeToString(key[:])
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if other, ok := c.opened.Get(key); ok {
@@ -224,10 +212,13 @@ func (c *Clients) connect(namespace, account string, parsed *content) (*connecti
 	policy := tlsPolicy{allowInsecure: c.options.AllowInsecureTLS}
 	if parsed.kubeconfig != nil {
 		config, kubeconfig, err := policy.sanitise(parsed.kubeconfig)
+		if err == nil && account != "" {
+			kubeconfig, err = writeKubeconfig(impersonate(config, namespace, account))
+		}
 		if err != nil {
 			return nil, err
 		}
-		return c.dialAs(namespace, account, config, kubeconfig)
+		return c.dial(config, kubeconfig, nil, c.toTenants())
 	}
 	if c.landscaper == nil {
 		return nil, errNoTokens
@@ -236,18 +227,6 @@ func (c *Clients) connect(namespace, account string, parsed *content) (*connecti
 		return c.connectOIDC(policy, namespace, account, parsed.oidc)
 	}
 	return c.connectSelf(namespace, account, parsed.self)
-}
-
-// dialAs connects with a sanitised kubeconfig.
-func (c *Clients) dialAs(namespace, account string, config *rest.Config, kubeconfig []byte) (*connection, error) {
-	if account == "" {
-		return c.dial(config, kubeconfig, nil, c.toTenants())
-	}
-	kubeconfig, err := writeKubeconfig(impersonate(config, namespace, account))
-	if err != nil {
-		return nil, err
-	}
-	return c.dial(config, kubeconfig, nil, c.toTenants())
 }
 
 // connectSelf connects with tokens of the ServiceAccount that the content names, which impersonates another one; without it with tokens of the
@@ -315,12 +294,8 @@ func (c *connection) named(ctx context.Context, target *v1alpha1.Target) (*Clust
 // toTenants opens connections whose address a tenant chose.
 func (c *Clients) toTenants() egress.Dial { return egress.Dialing(c.options.PublicOnly, dialTimeout) }
 
-const (
-	// maxContents is how many contents of Targets one search looks at.
-	maxContents = 200
-	// maxLeading is how many connections one search returns.
-	maxLeading = 5
-)
+// maxLeading is how many connections one search returns.
+const maxLeading = 5
 
 // Leading returns clusters behind the Targets of a namespace that lead to an address, see Identity. They come in order of the names of their
 // Targets, one for each content, and only a few: Targets of one content are as good as one. Nothing is sent to any cluster. Whether the one
@@ -335,12 +310,9 @@ func (c *Clients) Leading(ctx context.Context, cache, live client.Reader, namesp
 	var found []*Cluster
 	var problem error
 	// Targets often share their content.
-	secrets, seen, looked := map[reading]bool{}, map[*connection]bool{}, 0
-	for i := range targets.Items {
+	secrets, seen := map[reading]bool{}, map[*connection]bool{}
+	for i := 0; i < len(targets.Items) && len(found) < maxLeading; i++ {
 		target := &targets.Items[i]
-		if len(found) == maxLeading || looked == maxContents {
-			break
-		}
 		if target.Spec.Type != v1alpha1.KubernetesClusterTargetType {
 			continue
 		}
@@ -351,7 +323,6 @@ func (c *Clients) Leading(ctx context.Context, cache, live client.Reader, namesp
 			}
 			secrets[once] = true
 		}
-		looked++
 		opened, err := c.connectionOf(ctx, live, target, actor)
 		if err == nil && !seen[opened] && opened.cluster.Address() == address {
 			seen[opened] = true
@@ -402,8 +373,11 @@ func (a Accounts) of(parsed *content, target *v1alpha1.Target, actor Actor) (str
 	account := cmp.Or(actor.ServiceAccount, target.Spec.ServiceAccountName)
 	switch {
 	case account != "" && !validation.IsServiceAccountName(account):
-		return "", refuse(namedBy(actor), fmt.Sprintf("%q is not a valid name of a ServiceAccount", account),
-			"give the name alone: it is one of the same namespace")
+		field := "spec.serviceAccountName"
+		if actor.ServiceAccount != "" {
+			field += " of the DeployItem"
+		}
+		return "", refuse(field, fmt.Sprintf("%q is not a valid name of a ServiceAccount", account), "give the name alone: it is one of the same namespace")
 	case account != "":
 		return account, nil
 	case parsed.self == nil:
@@ -437,12 +411,4 @@ func impersonate(config *rest.Config, namespace, account string) *rest.Config {
 		config.Impersonate = rest.ImpersonationConfig{UserName: fmt.Sprintf("system:serviceaccount:%s:%s", namespace, account)}
 	}
 	return config
-}
-
-// namedBy is the field with the name of a ServiceAccount.
-func namedBy(actor Actor) string {
-	if actor.ServiceAccount != "" {
-		return "spec.serviceAccountName of the DeployItem"
-	}
-	return "spec.serviceAccountName"
 }

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/egress"
@@ -44,8 +45,6 @@ type Cluster struct {
 	// Mapper knows the kinds of the cluster; it learns new kinds when asked for them. MapperFor binds it to a context.
 	Mapper meta.RESTMapper
 
-	// connection identifies what the cluster is reached with; empty for a cluster that no Clients has opened.
-	connection string
 	// metadata reads metadata only; nil makes a client of its own for each watch.
 	metadata metadata.Interface
 	// identity is shared by all copies of the cluster; nil reads it anew each time.
@@ -74,7 +73,7 @@ func (c *Clients) dial(config *rest.Config, kubeconfig []byte, source *tokens, d
 	if err != nil {
 		return nil, refuse("certificates or keys", "cannot be used: "+err.Error(), "they have to be PEM, base64 encoded once")
 	}
-	mapper := boundMapper{kinds: newKinds(config, pool), ctx: context.Background()}
+	mapper := boundMapper{kinds: &kinds{config: config, next: pool.Transport, known: lru.New(knownVersions)}, ctx: context.Background()}
 	opened := &connection{
 		http: pool, tokens: source, cluster: Cluster{Config: config, Kubeconfig: kubeconfig, identity: &identity{}, Mapper: mapper},
 	}
@@ -172,15 +171,6 @@ func (c *Cluster) readIdentity(ctx context.Context) (Identity, error) {
 		return Identity{}, fmt.Errorf("cannot learn which cluster Target %q leads to: %w", c.Name, err)
 	}
 	return found, nil
-}
-
-// Connection tells apart what clusters are reached with: server, trust, credentials, proxy and server name, and who acts. It is a digest. Clusters
-// that no Clients has opened have a connection of their own each.
-func (c *Cluster) Connection() string {
-	if c.connection == "" {
-		return fmt.Sprintf("%p", c.Config)
-	}
-	return c.connection
 }
 
 // Address returns the address of Identity without asking the cluster. It is a digest, because a server URL may hold a user name.

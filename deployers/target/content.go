@@ -65,11 +65,20 @@ func parseContent(raw []byte) (*content, error) {
 		kubeconfig, err := embeddedKubeconfig(fields["kubeconfig"])
 		return &content{kubeconfig: kubeconfig}, err
 	case fields["oidcConfig"] != nil:
-		oidc, err := parseOIDC(fields["oidcConfig"])
-		return &content{oidc: oidc}, err
+		oidc := &oidcConfig{}
+		if err := json.Unmarshal(fields["oidcConfig"], oidc); err != nil {
+			return nil, refuse("oidcConfig", "cannot be read", "use the fields server, caData (base64), serviceAccount.name, audience and expirationSeconds")
+		}
+		if oidc.ServiceAccount.Name == "" {
+			return nil, refuse("oidcConfig.serviceAccount.name", "is missing", "name a ServiceAccount in the namespace of the Target")
+		}
+		return &content{oidc: oidc}, nil
 	case fields["selfConfig"] != nil:
-		self, err := parseSelf(fields["selfConfig"])
-		return &content{self: self}, err
+		self := &selfConfig{}
+		if err := json.Unmarshal(fields["selfConfig"], self); err != nil {
+			return nil, refuse("selfConfig", "cannot be read", "use the fields serviceAccount.name and expirationSeconds")
+		}
+		return &content{self: self}, nil
 	}
 	return &content{kubeconfig: raw}, nil
 }
@@ -89,29 +98,6 @@ func embeddedKubeconfig(raw json.RawMessage) ([]byte, error) {
 			"remove spec.config and set spec.secretRef with name and key of a Secret in the Target's namespace")
 	}
 	return raw, nil
-}
-
-func parseOIDC(raw json.RawMessage) (*oidcConfig, error) {
-	config := &oidcConfig{}
-	if err := json.Unmarshal(raw, config); err != nil {
-		return nil, refuse("oidcConfig", "cannot be read", "use the fields server, caData (base64), serviceAccount.name, audience and expirationSeconds")
-	}
-	return config, config.ServiceAccount.check("oidcConfig")
-}
-
-func parseSelf(raw json.RawMessage) (*selfConfig, error) {
-	config := &selfConfig{}
-	if err := json.Unmarshal(raw, config); err != nil {
-		return nil, refuse("selfConfig", "cannot be read", "use the fields serviceAccount.name and expirationSeconds")
-	}
-	return config, nil
-}
-
-func (s serviceAccount) check(parent string) error {
-	if s.Name == "" {
-		return refuse(parent+".serviceAccount.name", "is missing", "name a ServiceAccount in the namespace of the Target")
-	}
-	return nil
 }
 
 // CredentialsElsewhere returns the field by which a content takes credentials from outside of itself, in whatever case deployers would read it;
@@ -188,16 +174,12 @@ func Content(ctx context.Context, live client.Reader, target *v1alpha1.Target) (
 	if err != nil {
 		return nil, fmt.Errorf("read Secret %s of Target %q: %w", key, v1alpha1.OriginalName(target), err)
 	}
-	return secretContent(target, secret, ref.Key)
-}
-
-func secretContent(target *v1alpha1.Target, secret *corev1.Secret, key string) ([]byte, error) {
-	if key == "" {
+	if ref.Key == "" {
 		return wholeSecret(target, secret)
 	}
-	value, ok := secret.Data[key]
+	value, ok := secret.Data[ref.Key]
 	if !ok {
-		return nil, contentMissing(nil, "Secret %q of Target %q has no key %q; add it or correct spec.secretRef.key of the Target", secret.Name, v1alpha1.OriginalName(target), key)
+		return nil, contentMissing(nil, "Secret %q of Target %q has no key %q; add it or correct spec.secretRef.key of the Target", secret.Name, v1alpha1.OriginalName(target), ref.Key)
 	}
 	return value, nil
 }

@@ -130,7 +130,12 @@ func ShownError(err error) string {
 	var status apierrors.APIStatus
 	text := err.Error()
 	if !AboutSecret(err) {
-		return quoted.ReplaceAllStringFunc(quotedOf.ReplaceAllStringFunc(text, ofMetadata), shortened)
+		return quoted.ReplaceAllStringFunc(quotedOf.ReplaceAllStringFunc(text, ofMetadata), func(quote string) string {
+			if len(quote) < maxQuote {
+				return quote
+			}
+			return noValue
+		})
 	}
 	if !errors.As(err, &status) {
 		return excerpt.ReplaceAllString(quoted.ReplaceAllString(text, noValue), "…")
@@ -148,17 +153,10 @@ func AboutSecret(err error) bool {
 	if !errors.As(err, &status) {
 		return secretKind.MatchString(err.Error())
 	}
-	return quotesValues(err) && aboutSecret(err.Error(), status.Status())
+	details := status.Status().Details
+	isOfSecret := details != nil && (details.Kind == "Secret" || details.Kind == "secrets") || secretKind.MatchString(err.Error())
+	return isOfSecret && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err))
 }
-
-func aboutSecret(text string, answer metav1.Status) bool {
-	if answer.Details != nil && (answer.Details.Kind == "Secret" || answer.Details.Kind == "secrets") {
-		return true
-	}
-	return secretKind.MatchString(text)
-}
-
-func quotesValues(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) }
 
 // ofMetadata returns the value of a field as it is where that is of the metadata of an object, and the field without it elsewhere: any other may be a
 // password, as of an account in a resource of others.
@@ -170,29 +168,13 @@ func ofMetadata(quote string) string {
 	return parts[1] + ": " + parts[2] + ` value: "…"`
 }
 
-func shortened(quote string) string {
-	if len(quote) < maxQuote {
-		return quote
-	}
-	return noValue
-}
-
 // refusedSecret says of a refused Secret what is wrong without what is in it.
 func refusedSecret(answer metav1.Status) string {
-	text := "the server answers " + string(answer.Reason)
-	if fields := fieldsOf(answer.Details); fields != "" {
-		text += " for " + fields
+	text, joint := "the server answers "+string(answer.Reason), " for "
+	if answer.Details != nil {
+		for _, cause := range answer.Details.Causes {
+			text, joint = text+joint+cause.Field, ", "
+		}
 	}
 	return text + "; correct the fields (data has to be base64, stringData text)"
-}
-
-func fieldsOf(details *metav1.StatusDetails) string {
-	if details == nil {
-		return ""
-	}
-	var fields []string
-	for _, cause := range details.Causes {
-		fields = append(fields, cause.Field)
-	}
-	return strings.Join(fields, ", ")
 }

@@ -36,7 +36,7 @@ func TestFollowReturnsWhenTheServerIsGone(t *testing.T) {
 	opened, reported, ended := make(chan struct{}), make(chan string, 10), make(chan error, 1)
 	go func() {
 		ended <- cluster.Follow(t.Context(), Stream{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Namespace: namespace},
-			func() { close(opened) }, func(object metav1.Object) { reported <- object.GetName() })
+			Handler{Opened: func() { close(opened) }, Changed: func(object *metav1.PartialObjectMetadata, _ bool) { reported <- object.Name }})
 	}()
 	<-opened
 	require.NoError(t, p.Client().Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "one"}}))

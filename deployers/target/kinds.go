@@ -50,10 +50,6 @@ type kinds struct {
 // versionMapper knows the kinds of one version of a group.
 type versionMapper struct{ meta.RESTMapper }
 
-func newKinds(config *rest.Config, pool *http.Client) *kinds {
-	return &kinds{config: config, next: pool.Transport, known: lru.New(knownVersions)}
-}
-
 // ask returns a mapper of the kinds of a version of a group as the cluster serves them now, and of all kinds for the empty version. Former is the one that
 // was known before. Whoever asks for the same at the same time gets the same answer. The requests end with the context of the first of them; another one
 // asks then.
@@ -203,21 +199,16 @@ type boundClient struct {
 	kinds *kinds
 }
 
-func (c boundClient) learn(ctx context.Context, object runtime.Object) error {
+// knowing calls do once the kind of an object is known.
+func (c boundClient) knowing(ctx context.Context, object runtime.Object, do func() error) error {
 	gvk, err := apiutil.GVKForObject(object, c.Scheme())
 	if err != nil {
-		return nil // the client says so itself
+		return do() // the client says so itself
 	}
 	if _, isList := object.(client.ObjectList); isList {
 		gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
 	}
-	_, err = boundMapper{kinds: c.kinds, ctx: ctx}.RESTMapping(gvk.GroupKind(), gvk.Version)
-	return err
-}
-
-// knowing calls do once the kind of an object is known.
-func (c boundClient) knowing(ctx context.Context, object runtime.Object, do func() error) error {
-	if err := c.learn(ctx, object); err != nil {
+	if _, err = (boundMapper{kinds: c.kinds, ctx: ctx}).RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
 		return err
 	}
 	return do()

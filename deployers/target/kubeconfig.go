@@ -65,8 +65,9 @@ func refuseForbidden(config *clientcmdv1.Config) error {
 		if named.Cluster.CertificateAuthority != "" {
 			return refuse(fmt.Sprintf("clusters[%s].cluster.certificate-authority", named.Name), "names a file", "use certificate-authority-data")
 		}
-		if err := checkProxy(named.Name, named.Cluster.ProxyURL); err != nil {
-			return err
+		proxy, err := url.Parse(named.Cluster.ProxyURL)
+		if named.Cluster.ProxyURL != "" && (err != nil || proxy.Host == "" || !slices.Contains([]string{"http", "https", "socks5"}, proxy.Scheme)) {
+			return refuse(fmt.Sprintf("clusters[%s].cluster.proxy-url", named.Name), "is not an http, https or socks5 URL", "correct or remove it")
 		}
 	}
 	return nil
@@ -93,17 +94,6 @@ var userRules = []struct {
 	{"as-user-extra", cureIdentity, func(u *clientcmdv1.AuthInfo) bool { return len(u.ImpersonateUserExtra) > 0 }},
 }
 
-func checkProxy(cluster, proxy string) error {
-	if proxy == "" {
-		return nil
-	}
-	parsed, err := url.Parse(proxy)
-	if err != nil || parsed.Host == "" || !slices.Contains([]string{"http", "https", "socks5"}, parsed.Scheme) {
-		return refuse(fmt.Sprintf("clusters[%s].cluster.proxy-url", cluster), "is not an http, https or socks5 URL", "correct or remove it")
-	}
-	return nil
-}
-
 // chooseContext returns cluster and user of the current context. A kubeconfig with a single context needs no current-context.
 func chooseContext(config *clientcmdv1.Config) (*clientcmdv1.Cluster, *clientcmdv1.AuthInfo, error) {
 	name := config.CurrentContext
@@ -122,19 +112,14 @@ func chooseContext(config *clientcmdv1.Config) (*clientcmdv1.Cluster, *clientcmd
 	if cluster < 0 {
 		return nil, nil, refuse(fmt.Sprintf("contexts[%s].context.cluster", name), fmt.Sprintf("names the cluster %q that the kubeconfig does not have", chosen.Cluster), "add the cluster or correct the name")
 	}
-	user, err := chooseUser(config, name, chosen.AuthInfo)
-	return &config.Clusters[cluster].Cluster, user, err
-}
-
-func chooseUser(config *clientcmdv1.Config, context, name string) (*clientcmdv1.AuthInfo, error) {
-	if name == "" {
-		return &clientcmdv1.AuthInfo{}, nil
+	if chosen.AuthInfo == "" {
+		return &config.Clusters[cluster].Cluster, &clientcmdv1.AuthInfo{}, nil
 	}
-	user := slices.IndexFunc(config.AuthInfos, func(u clientcmdv1.NamedAuthInfo) bool { return u.Name == name })
+	user := slices.IndexFunc(config.AuthInfos, func(u clientcmdv1.NamedAuthInfo) bool { return u.Name == chosen.AuthInfo })
 	if user < 0 {
-		return nil, refuse(fmt.Sprintf("contexts[%s].context.user", context), fmt.Sprintf("names the user %q that the kubeconfig does not have", name), "add the user or correct the name")
+		return nil, nil, refuse(fmt.Sprintf("contexts[%s].context.user", name), fmt.Sprintf("names the user %q that the kubeconfig does not have", chosen.AuthInfo), "add the user or correct the name")
 	}
-	return &config.AuthInfos[user].AuthInfo, nil
+	return &config.Clusters[cluster].Cluster, &config.AuthInfos[user].AuthInfo, nil
 }
 
 // restConfig builds the connection from the accepted fields only.
@@ -162,28 +147,18 @@ func (p tlsPolicy) restConfig(cluster *clientcmdv1.Cluster, user *clientcmdv1.Au
 	if config.Insecure {
 		config.CAData = nil
 	}
-	return config, setProxy(config, cluster.ProxyURL)
-}
-
-func setProxy(config *rest.Config, proxy string) error {
-	if proxy == "" {
-		return nil
+	if cluster.ProxyURL != "" {
+		proxy, err := url.Parse(cluster.ProxyURL)
+		if err != nil {
+			return nil, refuse("proxy-url", "is not a URL", "correct or remove it")
+		}
+		config.Proxy = http.ProxyURL(proxy)
 	}
-	parsed, err := url.Parse(proxy)
-	if err != nil {
-		return refuse("proxy-url", "is not a URL", "correct or remove it")
-	}
-	config.Proxy = fixedProxy(parsed)
-	return nil
+	return config, nil
 }
 
 // longestHost is how many bytes a host may have together with its port: names have 253 at most (RFC 1035).
 const longestHost = 260
-
-// isHost reports whether a text can be the host of a URL, with its port, if any. Names in other alphabets are written in ASCII (RFC 5891).
-func isHost(host string) bool {
-	return len(host) <= longestHost && !strings.ContainsFunc(host, func(c rune) bool { return c <= ' ' || c >= unicode.MaxASCII })
-}
 
 // serverURL checks the address of an API server; without a scheme it is https.
 func (p tlsPolicy) serverURL(server string) (string, error) {
@@ -197,7 +172,7 @@ func (p tlsPolicy) serverURL(server string) (string, error) {
 	switch {
 	case err != nil || parsed.Host == "" || parsed.Scheme != "https" && parsed.Scheme != "http":
 		return "", refuse("server", "is not an https URL", "set it to the https URL of the API server")
-	case !isHost(parsed.Host):
+	case len(parsed.Host) > longestHost || strings.ContainsFunc(parsed.Host, func(c rune) bool { return c <= ' ' || c >= unicode.MaxASCII }): // see RFC 5891
 		return "", refuse("server", "has a host that is not of letters, digits, dots, hyphens and a port, or is too long", "set it to the https URL of the API server")
 	case parsed.User != nil:
 		return "", refuse("server", "contains credentials", "move them to the user of the kubeconfig")
@@ -229,11 +204,6 @@ func writeKubeconfig(config *rest.Config) ([]byte, error) {
 		return nil, fmt.Errorf("write the sanitised kubeconfig: %w", err)
 	}
 	return written, nil
-}
-
-// fixedProxy always answers with the same proxy.
-func fixedProxy(proxy *url.URL) func(*http.Request) (*url.URL, error) {
-	return func(*http.Request) (*url.URL, error) { return proxy, nil }
 }
 
 func proxyOf(config *rest.Config) string {

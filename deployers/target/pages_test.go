@@ -122,10 +122,10 @@ func TestWhatFollowsMetadataLearnsOfAnotherBeginning(t *testing.T) {
 				return true, page, nil
 			})
 			var seen []string
-			_, err := listMetadata(t.Context(), api.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")), "", MetadataHandler{
-				Begin:   func() { seen = append(seen, "begin") },
-				Present: func(object *metav1.PartialObjectMetadata) { seen = append(seen, object.Name) },
-			})
+			_, err := Handler{
+				Begin:  func() { seen = append(seen, "begin") },
+				Listed: func(object *metav1.PartialObjectMetadata) { seen = append(seen, object.Name) },
+			}.list(t.Context(), api.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")), metav1.ListOptions{})
 			assert.Equal(t, tc.seen, seen)
 			assert.Equal(t, tc.err, err != nil, "%v", err)
 		})

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
@@ -27,37 +26,92 @@ import (
 type Stream struct {
 	// Kind of the objects.
 	Kind schema.GroupVersionKind
-	// Namespace of the objects; ignored where the kind is cluster-scoped.
+	// Namespace of the objects; empty for all namespaces, and ignored where the kind is cluster-scoped.
 	Namespace string
-	// Name of the one object to watch; empty for all of the kind in the namespace.
+	// Name of the one object to watch; empty for all.
 	Name string
+	// Selector selects by labels; empty for all objects.
+	Selector string
 }
 
-// Follow watches objects of the cluster until the watch breaks or ctx ends. It calls opened once no change goes unnoticed any more, and
-// report for each change after that; bookmarks are left out. A watch that the server ends goes on in a new one; where that cannot be opened, or the
-// server wants it to be opened much later, Follow returns, so that the caller paces the attempts. The error says why the watch was not opened.
-func (c *Cluster) Follow(ctx context.Context, stream Stream, opened func(), report func(object metav1.Object)) error {
-	resource, err := c.resource(ctx, stream)
+// Handler takes the metadata of objects. Its functions are called one after the other, and keep nothing of what they get.
+type Handler struct {
+	// Begin says that a list begins, also one in place of another that did not come to its end. Opened is about the last. Listed gets each object that is
+	// there when the watch opens. Both may be nil: without Listed nothing is listed.
+	Begin  func()
+	Listed func(object *metav1.PartialObjectMetadata)
+	// Opened says that no change goes unnoticed any more.
+	Opened func()
+	// Changed gets each object that is added, changed or deleted after that.
+	Changed func(object *metav1.PartialObjectMetadata, isDeleted bool)
+}
+
+// metadataPages is how many answers of a list are read.
+const metadataPages = 2000
+
+// Follow watches the metadata of objects until the watch breaks or ctx ends; bookmarks are left out. A watch that the server ends goes on in a new one;
+// where that cannot be opened, or the server wants it to be opened much later, Follow returns, so that the caller paces the attempts. The error says why
+// the objects could not be listed or watched.
+func (c *Cluster) Follow(ctx context.Context, stream Stream, handler Handler) error {
+	mapping, err := c.MapperFor(ctx).RESTMapping(stream.Kind.GroupKind(), stream.Kind.Version)
 	if err != nil {
 		return err
 	}
-	options := metav1.ListOptions{Limit: 1}
-	if stream.Name != "" {
-		options.FieldSelector = fields.OneTermEqualSelector("metadata.name", stream.Name).String()
+	client := c.metadata
+	if client == nil {
+		if client, err = metadata.NewForConfig(c.Config); err != nil {
+			return err
+		}
 	}
-	list, err := resource.List(ctx, options)
+	resource := metadata.ResourceInterface(client.Resource(mapping.Resource))
+	if mapping.Scope.Name() != meta.RESTScopeNameRoot {
+		resource = client.Resource(mapping.Resource).Namespace(stream.Namespace)
+	}
+	selected := metav1.ListOptions{LabelSelector: stream.Selector}
+	if stream.Name != "" {
+		selected.FieldSelector = fields.OneTermEqualSelector("metadata.name", stream.Name).String()
+	}
+	version, err := handler.list(ctx, resource, selected)
 	if err != nil {
 		return err
 	}
 	open := func(ctx context.Context, from metav1.ListOptions) (watch.Interface, error) {
-		from.FieldSelector = options.FieldSelector
+		from.LabelSelector, from.FieldSelector = selected.LabelSelector, selected.FieldSelector
 		return resource.Watch(ctx, from)
 	}
-	return watchFrom(ctx, list.GetResourceVersion(), open, opened, func(event watch.Event) {
-		if object, err := meta.Accessor(event.Object); err == nil {
-			report(object)
+	return watchFrom(ctx, version, open, handler.Opened, func(event watch.Event) {
+		if object, isObject := event.Object.(*metav1.PartialObjectMetadata); isObject {
+			handler.Changed(object, event.Type == watch.Deleted)
 		}
 	})
+}
+
+// list hands over all objects, page by page, and returns the version of the list.
+func (h Handler) list(ctx context.Context, resource metadata.ResourceInterface, selected metav1.ListOptions) (version string, err error) {
+	if h.Listed == nil {
+		selected.Limit = 1
+		list, err := resource.List(ctx, selected)
+		if err != nil {
+			return "", err
+		}
+		return list.ResourceVersion, nil
+	}
+	err = Pages(metadataPages, func(limit int64, next string) (string, error) {
+		if next == "" && h.Begin != nil {
+			h.Begin()
+		}
+		selected.Limit, selected.Continue = limit, next
+		list, err := resource.List(ctx, selected)
+		if err != nil {
+			return "", err
+		}
+		for i := range list.Items {
+			h.Listed(&list.Items[i])
+		}
+		version = list.ResourceVersion
+		return list.Continue, nil
+	})
+	return version, err
 }
 
 // maxPause is how long a watch may be left unopened after the server has ended it, as it is allowed to ask for.
@@ -115,116 +169,6 @@ func watchFrom(ctx context.Context, version string, open openWatch, opened func(
 	return context.Cause(ctx)
 }
 
-func (c *Cluster) resource(ctx context.Context, stream Stream) (dynamic.ResourceInterface, error) {
-	resource, isNamespaced, err := c.resourceOf(ctx, stream.Kind)
-	if err != nil {
-		return nil, err
-	}
-	if !isNamespaced {
-		return c.Dynamic.Resource(resource), nil
-	}
-	return c.Dynamic.Resource(resource).Namespace(stream.Namespace), nil
-}
-
-// resourceOf returns how the cluster calls a kind, and whether objects of the kind have a namespace.
-func (c *Cluster) resourceOf(ctx context.Context, kind schema.GroupVersionKind) (schema.GroupVersionResource, bool, error) {
-	mapping, err := c.MapperFor(ctx).RESTMapping(kind.GroupKind(), kind.Version)
-	if err != nil {
-		return schema.GroupVersionResource{}, false, err
-	}
-	return mapping.Resource, mapping.Scope.Name() != meta.RESTScopeNameRoot, nil
-}
-
-// metadataPages is how many answers of a list are read.
-const metadataPages = 2000
-
-// MetadataStream names what FollowMetadata watches.
-type MetadataStream struct {
-	// Kind of the objects.
-	Kind schema.GroupVersionKind
-	// Namespace of the objects; empty for all namespaces, and where the kind is cluster-scoped.
-	Namespace string
-	// Selector selects by labels; empty for all objects.
-	Selector string
-}
-
-// MetadataHandler takes the metadata of objects. Its functions are called one after the other, and keep nothing of what they get.
-type MetadataHandler struct {
-	// Begin says that a list begins, also one in place of another that did not come to its end. Opened is about the last. May be nil.
-	Begin func()
-	// Present gets each object that is there when the watch opens, and each that is added or changed after that.
-	Present func(object *metav1.PartialObjectMetadata)
-	// Opened says that all have been listed, and that no change goes unnoticed any more.
-	Opened func()
-	// Deleted gets each object that is not there any more.
-	Deleted func(object *metav1.PartialObjectMetadata)
-}
-
-// FollowMetadata lists and then watches the metadata of objects until the watch breaks or ctx ends. A watch that the server ends goes on in a
-// new one; where that cannot be opened FollowMetadata returns at once, so that the caller paces the attempts. The error says why the objects
-// could not be listed or watched.
-func (c *Cluster) FollowMetadata(ctx context.Context, stream MetadataStream, handler MetadataHandler) error {
-	resource, err := c.metadataOf(ctx, stream)
-	if err != nil {
-		return err
-	}
-	version, err := listMetadata(ctx, resource, stream.Selector, handler)
-	if err != nil {
-		return err
-	}
-	open := func(ctx context.Context, from metav1.ListOptions) (watch.Interface, error) {
-		from.LabelSelector = stream.Selector
-		return resource.Watch(ctx, from)
-	}
-	return watchFrom(ctx, version, open, handler.Opened, func(event watch.Event) {
-		object, isObject := event.Object.(*metav1.PartialObjectMetadata)
-		switch {
-		case !isObject:
-		case event.Type == watch.Deleted:
-			handler.Deleted(object)
-		default:
-			handler.Present(object)
-		}
-	})
-}
-
-// listMetadata hands over all objects, page by page, and returns the version of the list.
-func listMetadata(ctx context.Context, resource metadata.ResourceInterface, selector string, handler MetadataHandler) (string, error) {
-	version := ""
-	err := Pages(metadataPages, func(limit int64, next string) (string, error) {
-		if next == "" && handler.Begin != nil {
-			handler.Begin()
-		}
-		list, err := resource.List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: limit, Continue: next})
-		if err != nil {
-			return "", err
-		}
-		for i := range list.Items {
-			handler.Present(&list.Items[i])
-		}
-		version = list.ResourceVersion
-		return list.Continue, nil
-	})
-	return version, err
-}
-
-func (c *Cluster) metadataOf(ctx context.Context, stream MetadataStream) (metadata.ResourceInterface, error) {
-	resource, isNamespaced, err := c.resourceOf(ctx, stream.Kind)
-	if err != nil {
-		return nil, err
-	}
-	client := c.metadata
-	if client == nil {
-		if client, err = metadata.NewForConfig(c.Config); err != nil {
-			return nil, err
-		}
-	}
-	if !isNamespaced {
-		return client.Resource(resource), nil
-	}
-	return client.Resource(resource).Namespace(stream.Namespace), nil
-}
-
 // page is how many objects one answer lists.
 const page = 500
 
@@ -245,7 +189,7 @@ func Pages(most int, read func(limit int64, next string) (following string, err 
 		switch {
 		case errors.Is(err, egress.ErrLarge) && limit > 1:
 			limit = max(limit/8, 1)
-		case isExpired(err) && next != "" && begun < beginnings:
+		case (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) && next != "" && begun < beginnings:
 			next, begun = "", begun+1
 		case err != nil:
 			return err
@@ -257,6 +201,3 @@ func Pages(most int, read func(limit int64, next string) (following string, err 
 	}
 	return ErrTooManyPages
 }
-
-// isExpired reports whether an API server does not have the version of a list any more that a token is for.
-func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }

@@ -35,7 +35,6 @@ var rooms = []room{
 	{"deployers/queue", 25},
 	{"deployers/storage", 25},
 	{"deployers/notify", 25},
-	{"deployers/drift", 26},
 	{"deployers/contract", 31},
 	{"controllers/pair", 31},
 	{"deployers/components", 32},

@@ -167,76 +167,46 @@ func (w *waiter) apply(ctx context.Context, secret *corev1ac.SecretApplyConfigur
 	})
 }
 
-// awaitMain returns how the user's program ended. It watches the Pod, and looks again when the watch breaks.
+// awaitMain returns how the user's program ended. It watches the Pod, and watches anew when that breaks: a watch begins with the Pod as it is.
 func (w *waiter) awaitMain(ctx context.Context) (*corev1.ContainerStateTerminated, error) {
-	for {
-		ended, version, err := w.look(ctx)
-		if err != nil || ended != nil {
-			return ended, err
-		}
-		if ended, err = w.watch(ctx, version); err != nil || ended != nil {
-			return ended, err
-		}
-	}
-}
-
-func (w *waiter) look(ctx context.Context) (*corev1.ContainerStateTerminated, string, error) {
-	var pod *corev1.Pod
-	err := retry(ctx, func() (err error) {
-		pod, err = w.client.CoreV1().Pods(w.namespace).Get(ctx, w.pod, metav1.GetOptions{})
-		return err
-	})
-	if err != nil {
-		return nil, "", fmt.Errorf("read the own Pod: %w", err)
-	}
-	ended, err := w.end(pod)
-	return ended, pod.ResourceVersion, err
-}
-
-// watch returns nothing when the watch ends before the program does.
-func (w *waiter) watch(ctx context.Context, version string) (*corev1.ContainerStateTerminated, error) {
-	var watcher watch.Interface
-	err := retry(ctx, func() (err error) {
-		watcher, err = w.client.CoreV1().Pods(w.namespace).Watch(ctx, metav1.ListOptions{
-			FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, w.pod).String(), ResourceVersion: version,
+	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, w.pod).String()
+	for ctx.Err() == nil {
+		var watcher watch.Interface
+		err := retry(ctx, func() (err error) {
+			watcher, err = w.client.CoreV1().Pods(w.namespace).Watch(ctx, metav1.ListOptions{FieldSelector: selector})
+			return err
 		})
-		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-			watcher, err = nil, nil
+		if err != nil {
+			return nil, fmt.Errorf("watch the own Pod: %w", err)
 		}
-		return err
-	})
-	if err != nil || watcher == nil {
-		return nil, err
-	}
-	defer watcher.Stop()
-	for event := range watcher.ResultChan() {
-		pod, isPod := event.Object.(*corev1.Pod)
-		if event.Type == watch.Error || !isPod {
-			return nil, nil
-		}
-		if event.Type == watch.Deleted {
-			return nil, errReplaced
-		}
-		if ended, err := w.end(pod); err != nil || ended != nil {
+		if ended, err := w.endIn(watcher); err != nil || ended != nil {
 			return ended, err
 		}
 	}
 	return nil, ctx.Err()
 }
 
-var errReplaced = errors.New("the own Pod is gone; nothing is stored")
-
-func (w *waiter) end(pod *corev1.Pod) (*corev1.ContainerStateTerminated, error) {
-	if string(pod.UID) != w.uid {
-		return nil, errReplaced
-	}
-	for i := range pod.Status.ContainerStatuses {
-		if status := &pod.Status.ContainerStatuses[i]; status.Name == MainContainer && status.State.Terminated != nil {
-			return status.State.Terminated, nil
+// endIn returns nothing when the watch ends before the program does.
+func (w *waiter) endIn(watcher watch.Interface) (*corev1.ContainerStateTerminated, error) {
+	defer watcher.Stop()
+	for event := range watcher.ResultChan() {
+		pod, isPod := event.Object.(*corev1.Pod)
+		switch {
+		case event.Type == watch.Error || !isPod:
+			return nil, nil
+		case event.Type == watch.Deleted || string(pod.UID) != w.uid:
+			return nil, errReplaced
+		}
+		for i := range pod.Status.ContainerStatuses {
+			if status := &pod.Status.ContainerStatuses[i]; status.Name == MainContainer && status.State.Terminated != nil {
+				return status.State.Terminated, nil
+			}
 		}
 	}
 	return nil, nil
 }
+
+var errReplaced = errors.New("the own Pod is gone; nothing is stored")
 
 // retry repeats a request that the API server could not answer now.
 func retry(ctx context.Context, request func() error) error {

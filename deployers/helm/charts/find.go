@@ -1,6 +1,8 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package charts gets the chart that a DeployItem names, from wherever that is: an archive, a registry, a Helm repository, a Flux source or a
+// component. It knows nothing of releases and Targets. It promises nothing to others.
 package charts
 
 import (
@@ -67,22 +69,23 @@ func New(e *engine.Engine, access components.Access) (*Finder, error) {
 
 // Find returns the chart of an item, and the Flux sources that were used for it: the one that it lies in, or those of its component.
 func (f *Finder) Find(ctx context.Context, item *contract.Item, chart *helmv1alpha1.Chart) (*engine.Chart, []v1alpha1.SourceStatus, error) {
+	var loaded *engine.Chart
+	var err error
 	switch {
 	case chart.Archive != nil:
-		loaded, err := f.fromArchive(ctx, item, chart.Archive)
-		return loaded, nil, err
+		loaded, err = f.fromArchive(ctx, item, chart.Archive)
 	case chart.Ref != "":
-		loaded, err := f.fromRegistry(ctx, item, chart.Ref)
-		return loaded, nil, err
+		loaded, err = f.pull(ctx, item, "chart.ref", chart.Ref, "")
 	case chart.HelmChartRepo != nil:
-		loaded, err := f.fromRepository(ctx, item, chart.HelmChartRepo, "")
-		return loaded, nil, err
+		loaded, err = f.fromRepository(ctx, item, chart.HelmChartRepo, "")
 	case chart.SourceRef != nil:
 		return f.fromSource(ctx, item, chart)
 	case chart.FromResource != nil:
 		return f.fromOldResource(ctx, item, chart.FromResource)
+	default:
+		return f.fromKey(ctx, item, chart.ResourceRef)
 	}
-	return f.fromKey(ctx, item, chart.ResourceRef)
+	return loaded, nil, err
 }
 
 // load parses an archive; field is where it comes from.
@@ -165,11 +168,14 @@ func (f *Finder) fromSource(ctx context.Context, item *contract.Item, chart *hel
 }
 
 func (f *Finder) fromArtifact(ctx context.Context, item *contract.Item, source flux.Source, dir string) (*engine.Chart, error) {
-	artifact := source.Artifact()
-	if source.Kind == helmSource {
-		return f.fromFile(ctx, item, artifact, "chart.sourceRef "+source.String())
+	if source.Kind == helmSource { // the artifact is a packed chart
+		content, err := f.access.Artifacts.OpenFile(ctx, source.Artifact())
+		if err != nil {
+			return nil, problem("chart.sourceRef: ", "InvalidArtifact", err)
+		}
+		return f.load(ctx, item, "chart.sourceRef "+source.String(), content)
 	}
-	tree, err := f.access.Artifacts.Open(ctx, artifact)
+	tree, err := f.access.Artifacts.Open(ctx, source.Artifact())
 	if err != nil {
 		return nil, problem("chart.sourceRef: ", "InvalidArtifact", err)
 	}
@@ -179,19 +185,6 @@ func (f *Finder) fromArtifact(ctx context.Context, item *contract.Item, source f
 			return nil, protocol.Stall("GetChart", "ChartNotFound", "chart.sourceRef %s: %w", source, err)
 		}
 	}
-	return f.fromTree(ctx, item, tree, dir, source)
-}
-
-// fromFile returns the chart in an artifact that is a packed chart.
-func (f *Finder) fromFile(ctx context.Context, item *contract.Item, artifact fetch.Artifact, field string) (*engine.Chart, error) {
-	content, err := f.access.Artifacts.OpenFile(ctx, artifact)
-	if err != nil {
-		return nil, problem("chart.sourceRef: ", "InvalidArtifact", err)
-	}
-	return f.load(ctx, item, field, content)
-}
-
-func (f *Finder) fromTree(ctx context.Context, item *contract.Item, tree *fetch.Tree, dir string, source flux.Source) (*engine.Chart, error) {
 	files, err := tree.Sub(dir)
 	if err != nil {
 		return nil, protocol.Stall("GetChart", "ChartNotFound", "chart.path: %w", err)

@@ -25,6 +25,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
+	"github.com/flux-landscaper/flux-landscaper/sources/pullsecrets"
+	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
 const (
@@ -35,9 +37,6 @@ const (
 	basicAuth         = "Basic "
 	credentialsPrefix = "Context: configurations." + v1alpha1.HelmChartRepoCredentialsKey
 )
-
-// repositorySchemes are the schemes of URLs in an index.
-var repositorySchemes = []string{"http", "https", "oci"}
 
 // repositoryAuth is one entry of helmChartRepoCredentials.auths.
 type repositoryAuth struct {
@@ -163,10 +162,8 @@ func claimedOther(location, got, claimed string) error {
 
 // resolveURL returns the absolute form of a URL in an index.
 func resolveURL(base, location string) (string, error) {
-	root, err := url.Parse(base + "/")
-	if err == nil {
-		var resolved *url.URL
-		if resolved, err = root.Parse(location); err == nil && slices.Contains(repositorySchemes, resolved.Scheme) {
+	if root, err := url.Parse(base + "/"); err == nil {
+		if resolved, err := root.Parse(location); err == nil && slices.Contains([]string{"http", "https", "oci"}, resolved.Scheme) {
 			return resolved.String(), nil
 		}
 	}
@@ -254,4 +251,72 @@ func (f *Finder) secretHeader(ctx context.Context, namespace string, ref *v1alph
 		return "", protocol.Stall("GetChart", "InvalidCredentials", "%s: Secret %s/%s has no key %q; add it", credentialsPrefix, namespace, ref.Name, key)
 	}
 	return string(header), nil
+}
+
+// pull returns a chart of an OCI registry. The reference is resolved with the credentials of the item's Context at every job, so neither a
+// moved tag nor a withdrawn permission is missed; the content is downloaded once. Unless it is empty, the digest is that of the archive.
+func (f *Finder) pull(ctx context.Context, item *contract.Item, field, ref string, want digest.Digest) (*engine.Chart, error) {
+	if f.access.Registries == nil {
+		return nil, noRegistries(field)
+	}
+	credentials, err := f.logins(ctx, item)
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := f.access.Registries.ManifestFor(ctx, ref, oci.PullOptions{Credentials: credentials})
+	if err != nil {
+		return nil, problem(field+": ", "InvalidChart", err)
+	}
+	layer, err := manifest.Layer(oci.HelmChartLayer, oci.HelmChartLayerLegacy)
+	if err != nil {
+		return nil, problem(field+": ", "InvalidChart", err)
+	}
+	if want != "" && layer.Digest != want {
+		return nil, mismatch(field, layer.Digest.String(), want)
+	}
+	// Also where the chart is known: only who gives it away has it.
+	archive, err := manifest.Blob(ctx, layer.Digest, maxArchive)
+	if err != nil {
+		return nil, problem(field+": ", "InvalidChart", err)
+	}
+	return f.load(ctx, item, field+" "+ref, archive)
+}
+
+func noRegistries(field string) error {
+	return protocol.Stall("GetChart", "NotSupported", "%s: this deployer runs without access to registries; use chart.archive", field)
+}
+
+func badCredentials(err error) error {
+	return protocol.Stall("GetChart", "InvalidCredentials", "Context: %w", err)
+}
+
+// pullCredentials returns the logins of the pull secrets in the order of the Context, then those of its OCM configuration.
+func pullCredentials(c *contract.Context) (oci.Credentials, error) {
+	if c == nil {
+		return oci.Credentials{}, nil
+	}
+	var all []oci.Credentials
+	names, _ := pullsecrets.Different(pullsecrets.NamesOf(c.Configuration.RegistryPullSecrets))
+	for _, name := range names {
+		found, err := oci.ParseSecret(name, c.PullSecrets[name])
+		if err != nil {
+			return oci.Credentials{}, fmt.Errorf("registryPullSecrets: %w", err)
+		}
+		all = append(all, found)
+	}
+	configured, err := repository.ParseRights(nil, c.OCMConfig)
+	return oci.Join(append(all, configured.Logins())...), err
+}
+
+// logins are those of the item's Context, its identity after all others.
+func (f *Finder) logins(ctx context.Context, item *contract.Item) (oci.Credentials, error) {
+	credentials, err := pullCredentials(item.Context)
+	if err != nil {
+		return oci.Credentials{}, badCredentials(err)
+	}
+	identity, err := f.access.Identity(ctx, item, "GetChart")
+	if err != nil || identity == nil {
+		return credentials, err
+	}
+	return oci.Join(credentials, oci.FromIdentity(identity)), nil
 }

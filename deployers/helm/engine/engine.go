@@ -11,11 +11,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
+	"io"
+	"net/http"
 	"sync"
 	"time"
 
@@ -23,10 +23,19 @@ import (
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/release"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	discovered "k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
-	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/confined"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
@@ -57,7 +66,7 @@ type Options struct {
 // Engine runs Helm on clusters. It is safe for concurrent use.
 type Engine struct {
 	driver   string
-	children *pool
+	children *confined.Pool[task, product]
 	charts   *memory.Cache[string, *Chart]
 	// large has a slot for each call that has something large in memory.
 	large *semaphore.Weighted
@@ -66,7 +75,11 @@ type Engine struct {
 // New returns an Engine, or an error for an unknown storage driver.
 func New(options Options) (*Engine, error) {
 	e := &Engine{
-		children: poolOf(options.Children), charts: memory.NewCache[string, *Chart](cacheSize, nil), large: semaphore.NewWeighted(largeCharts),
+		children: shared, charts: memory.NewCache[string, *Chart](cacheSize, nil), large: semaphore.NewWeighted(largeCharts),
+	}
+	if own := options.Children; own != (confined.Limits{}) {
+		own.Memory = cmp.Or(own.Memory, ChildMemory)
+		e.children = confined.NewPool(program, own)
 	}
 	switch options.Driver {
 	case "", DriverSecret, "secrets":
@@ -245,92 +258,90 @@ func untilEnd(ctx context.Context, work func() (*release.Release, error)) (*rele
 	}
 }
 
-// Error is a failed operation.
-type Error struct {
-	// Verb is the operation: install, upgrade, rollback, test, uninstall or render.
-	Verb string
-	// Release is namespace/name.
-	Release string
-	// Cause is Helm's error.
-	Cause error
-	// Log holds the last lines that Helm logged.
-	Log string
-	// Pods is what the Pods of a hook that failed wrote last, by the name of the hook.
-	Pods map[string]string
+// getter hands a cluster to Helm, for one operation. Nothing is read from files or the environment.
+type getter struct {
+	config    *rest.Config
+	mapper    meta.RESTMapper
+	namespace string
+	discover  func() (discovery.CachedDiscoveryInterface, error)
 }
 
-// explain words an error of Helm for a person.
-func explain(verb string, request Request, told *journal, err error) error {
-	told.withhold(request.secretTexts(), nil)
-	told.mu.Lock()
-	defer told.mu.Unlock()
-	problem := &Error{
-		Verb: verb, Release: request.Namespace + "/" + request.Name, Cause: Redacted{Err: err, Secrets: told.secrets}, Pods: maps.Clone(told.pods),
+func newGetter(ctx context.Context, cluster *target.Cluster, namespace string) *getter {
+	config := rest.CopyConfig(cluster.Config)
+	config.QPS = -1
+	config.RateLimiter = nil
+	config.WarningHandler = rest.NoWarnings{}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &bound{operation: ctx, next: next} })
+	return &getter{
+		config: config, mapper: cluster.MapperFor(ctx), namespace: namespace,
+		discover: sync.OnceValues(func() (discovery.CachedDiscoveryInterface, error) {
+			client, err := cluster.DiscoveryFor(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return discovered.NewMemCacheClient(client), nil
+		}),
 	}
-	if !target.AboutSecret(err) { // else Helm has logged the answer of the API server, too
-		lines := slices.Clone(told.lines)
-		for i, line := range lines {
-			lines[i] = foreign.Beginning(redact(line, told.secrets), maxLogLine) // half a secret would not be found
-		}
-		problem.Log = strings.Join(lines, "; ")
+}
+
+// ToRESTConfig returns the way to the cluster.
+func (g *getter) ToRESTConfig() (*rest.Config, error) { return rest.CopyConfig(g.config), nil }
+
+// ToDiscoveryClient returns what asks for the kinds of the cluster.
+func (g *getter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) { return g.discover() }
+
+// ToRESTMapper returns the mapper that all operations on the cluster share.
+func (g *getter) ToRESTMapper() (meta.RESTMapper, error) { return g.mapper, nil }
+
+// ToRawKubeConfigLoader returns a configuration that holds the namespace only.
+func (g *getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
+	overrides := &clientcmd.ConfigOverrides{Context: clientcmdapi.Context{Namespace: g.namespace}}
+	return clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), overrides)
+}
+
+// bound is a round tripper whose requests end with an operation. Helm's actions keep going in the background after their context has
+// ended; with bound they can no longer do anything there.
+type bound struct {
+	operation context.Context
+	next      http.RoundTripper
+}
+
+// RoundTrip sends the request unless the operation has ended, and aborts it when the operation ends before the body is read.
+func (b *bound) RoundTrip(request *http.Request) (*http.Response, error) {
+	if b.operation.Err() != nil {
+		return nil, context.Cause(b.operation)
 	}
-	return problem
-}
-
-// Error names the release, the cause, what the Pods of a hook wrote and what Helm logged last. The Pods of a test are left out: see Pods.
-func (e *Error) Error() string {
-	text := fmt.Sprintf("helm %s of release %s failed: %s", e.Verb, e.Release, e.Cause)
-	if e.Verb != verbTest {
-		for _, hook := range slices.Sorted(maps.Keys(e.Pods)) {
-			text += " (last log lines of hook " + hook + ": " + e.Pods[hook] + ")"
-		}
+	ctx, cancel := context.WithCancelCause(request.Context())
+	stop := context.AfterFunc(b.operation, func() { cancel(context.Cause(b.operation)) })
+	release := sync.OnceFunc(func() { stop(); cancel(nil) })
+	response, err := b.next.RoundTrip(request.WithContext(ctx))
+	if err != nil {
+		release()
+		return nil, err
 	}
-	if e.Log != "" {
-		text += " (last log lines of helm: " + e.Log + ")"
+	response.Body = &boundBody{ReadCloser: response.Body, release: release}
+	return response, nil
+}
+
+// boundBody gives back the resources of a bound request when it is closed.
+type boundBody struct {
+	io.ReadCloser
+	release func()
+}
+
+// Close closes the body.
+func (b *boundBody) Close() error {
+	defer b.release()
+	return b.ReadCloser.Close()
+}
+
+// EnsureNamespace creates a namespace that does not exist, labelled as Helm does it. Whoever may not create namespaces may still use one
+// that exists.
+func (e *Engine) EnsureNamespace(ctx context.Context, cluster *target.Cluster, name string) error {
+	err := cluster.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"name": name}}})
+	if err == nil || apierrors.IsAlreadyExists(err) ||
+		apierrors.IsForbidden(err) && cluster.Client.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{}) == nil {
+		return nil
 	}
-	return text
-}
-
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Cause }
-
-const keptLogLines, maxLogLine = 10, 300
-
-// journal is what one operation has told. Its last lines explain errors that Helm itself words as "failed to delete release". It is safe for concurrent use:
-// an operation that its context has ended may still be at work.
-type journal struct {
-	mu sync.Mutex
-	// secrets are shown by nothing. Programs may print any value, whatever its key sounds like, so their logs do not show what was given either.
-	secrets, given []string
-	lines          []string
-	// pods is what the Pods of hooks that failed wrote last, by the name of the hook.
-	pods map[string]string
-	// unreadable says that Helm has passed over a record that it could not read.
-	unreadable bool
-}
-
-func (j *journal) withhold(secrets, given []string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.secrets, j.given = slices.Concat(j.secrets, secrets), slices.Concat(j.given, given)
-}
-
-// log is Helm's log function.
-func (j *journal) log(format string, args ...any) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if strings.Contains(format, "failed to decode release") {
-		j.unreadable = true
-		return // it may print the record
-	}
-	j.lines = append(j.lines, strings.TrimSpace(fmt.Sprintf(format, args...)))
-	j.lines = j.lines[max(0, len(j.lines)-keptLogLines):]
-}
-
-func (j *journal) takeUnreadable() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	was := j.unreadable
-	j.unreadable = false
-	return was
+	return fmt.Errorf("namespace %s cannot be created: %w", name, err)
 }

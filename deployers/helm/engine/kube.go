@@ -64,12 +64,6 @@ type kubeClient struct {
 	isLeaving bool
 }
 
-// isSpared reports whether an object is left alone.
-func (k *kubeClient) isSpared(object metav1.Object) bool {
-	namespace, name := k.request.Namespace, k.request.Name
-	return IsTaken(object, namespace, name) || k.request.OnlyMarked && !Owns(object, namespace, name)
-}
-
 // IsTaken reports whether an object has the marks of another release or of a DeployItem, and not those of the release. Hooks have none.
 func IsTaken(object metav1.Object, namespace, name string) bool {
 	_, byItem := object.GetLabels()[v1alpha1.ManifestDeployItemLabel]
@@ -175,26 +169,26 @@ func (k *kubeClient) Build(manifest io.Reader, validate bool) (kube.ResourceList
 
 // Update brings objects from one revision to the next.
 func (k *kubeClient) Update(original, target kube.ResourceList, force bool) (*kube.Result, error) {
-	return k.update(original, target, func(base kube.ResourceList) (*kube.Result, error) { return k.Client.Update(base, target, force) })
+	return k.update(original, target, force, k.Client.Update)
 }
 
 // UpdateThreeWayMerge is Update that merges objects of every kind with what is on the cluster.
 func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, force bool) (*kube.Result, error) {
-	return k.update(original, target, func(base kube.ResourceList) (*kube.Result, error) {
-		return k.Client.UpdateThreeWayMerge(base, target, force)
-	})
+	return k.update(original, target, force, k.Client.UpdateThreeWayMerge)
 }
 
 // update merges the objects of the next revision with what they are compared with, and deletes what that does not have. As with Helm, what cannot be deleted is
 // logged and stays.
-func (k *kubeClient) update(original, target kube.ResourceList, merge func(base kube.ResourceList) (*kube.Result, error)) (*kube.Result, error) {
+func (k *kubeClient) update(
+	original, target kube.ResourceList, force bool, merge func(original, target kube.ResourceList, force bool) (*kube.Result, error),
+) (*kube.Result, error) {
 	result := &kube.Result{} // Helm looks into it whatever the error is
 	return result, trusting(func() error {
 		base, err := k.base(original, target)
 		if err != nil {
 			return err
 		}
-		merged, err := merge(base)
+		merged, err := merge(base, target, force)
 		if merged != nil {
 			*result = *merged
 		}
@@ -281,7 +275,9 @@ func (k *kubeClient) remove(info *resource.Info, policy metav1.DeletionPropagati
 		if err != nil {
 			return err
 		}
-		if mayBeKept && IsKept(object.GetAnnotations()) || k.isSpared(object) {
+		namespace, name := k.request.Namespace, k.request.Name
+		isOthers := IsTaken(object, namespace, name) || k.request.OnlyMarked && !Owns(object, namespace, name)
+		if mayBeKept && IsKept(object.GetAnnotations()) || isOthers {
 			k.Log("Skipping delete of %s %q, which is kept or has another owner", info.Mapping.GroupVersionKind.Kind, info.Name)
 			k.mu.Lock()
 			defer k.mu.Unlock()
@@ -356,26 +352,18 @@ func (k *kubeClient) WaitForDelete(objects kube.ResourceList, timeout time.Durat
 	return k.Client.WaitForDelete(waited, timeout)
 }
 
-// WaitAndGetCompletedPodPhase waits until a Pod has ended.
-func (k *kubeClient) WaitAndGetCompletedPodPhase(name string, timeout time.Duration) (corev1.PodPhase, error) {
-	waits(k.ctx)
-	return k.Client.WaitAndGetCompletedPodPhase(name, timeout)
-}
-
 // WatchUntilReady waits until a hook has ended. Of one that fails it keeps the log before Helm deletes the Pod.
 func (k *kubeClient) WatchUntilReady(resources kube.ResourceList, timeout time.Duration) error {
 	waits(k.ctx)
 	ctx, cancel := context.WithTimeout(k.ctx, timeout)
 	defer cancel()
 	for _, hook := range resources {
-		err := awaitHook(ctx, hook)
-		if err == nil {
-			continue
+		if err := awaitHook(ctx, hook); err != nil {
+			if lines := k.lastLines(hook); lines != "" { // the failure itself counts more
+				k.journal.keepPod(hook.Name, lines)
+			}
+			return err
 		}
-		if lines := k.lastLines(hook); lines != "" { // the failure itself counts more
-			k.journal.keepPod(hook.Name, lines)
-		}
-		return err
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -62,7 +63,8 @@ func appendFlat(flat []*unstructured.Unstructured, fields map[string]any) []*uns
 
 func appendObjects(objects []map[string]any, file, content string) ([]map[string]any, error) {
 	documents := releaseutil.SplitManifests(content)
-	for _, key := range slices.SortedFunc(maps.Keys(documents), compareManifestKeys) {
+	inOrder := func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) } // manifest-2 before manifest-10
+	for _, key := range slices.SortedFunc(maps.Keys(documents), inOrder) {
 		var object map[string]any
 		raw, err := foreign.ToJSON([]byte(documents[key] + "\n")) // the split takes that off, and with it the end of a text in a block
 		if err == nil && kjson.UnmarshalCaseSensitivePreserveInts(raw, &object) != nil {
@@ -76,14 +78,6 @@ func appendObjects(objects []map[string]any, file, content string) ([]map[string
 		}
 	}
 	return objects, nil
-}
-
-// compareManifestKeys orders keys such as manifest-2 and manifest-10 by their number.
-func compareManifestKeys(a, b string) int {
-	if len(a) != len(b) {
-		return len(a) - len(b)
-	}
-	return strings.Compare(a, b)
 }
 
 // writeManifest returns objects as YAML documents.

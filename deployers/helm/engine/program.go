@@ -4,7 +4,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,20 +39,8 @@ func withoutMiddle(text string) string {
 // program is everything that depends on the content of charts: it runs in child processes.
 var program = confined.NewProgram("helm", perform)
 
-// pool is the children of engines.
-type pool = confined.Pool[task, product]
-
 // shared are the children of all engines of this process that have no limits of their own.
 var shared = confined.NewPool(program, confined.Limits{Memory: ChildMemory})
-
-// poolOf returns children with limits.
-func poolOf(own confined.Limits) *pool {
-	if own == (confined.Limits{}) {
-		return shared
-	}
-	own.Memory = cmp.Or(own.Memory, ChildMemory)
-	return confined.NewPool(program, own)
-}
 
 // taskVerb says what a task is.
 type taskVerb string

@@ -11,14 +11,19 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/releaseutil"
+	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
@@ -74,32 +79,32 @@ type Release struct {
 	// Began is when the install, upgrade or uninstall began.
 	Began time.Time
 
-	// references reads the manifest once: jobs ask for it several times, and manifests are long.
-	references func() ([]managedresource.ResourceReference, error)
+	// objects reads the manifest once: jobs ask for it several times, and manifests are long.
+	objects func() ([]managedresource.ManagedResourceStatus, error)
 }
 
-// References returns what names the objects of the manifest, those of Lists in the place of these. Those without a namespace get that of the release,
-// also where their kind has none. Callers may change the list.
-func (r *Release) References() ([]managedresource.ResourceReference, error) {
-	if r.references == nil {
-		return referencesIn(r.Manifest, r.Namespace)
+// Objects returns the objects of the manifest, those of Lists in the place of these, as a status records them. Those without a namespace get that of the
+// release, also where their kind has none. Callers may change the list.
+func (r *Release) Objects() ([]managedresource.ManagedResourceStatus, error) {
+	if r.objects == nil {
+		return objectsIn(r.Manifest, r.Namespace)
 	}
-	references, err := r.references()
-	return slices.Clone(references), err
+	objects, err := r.objects()
+	return slices.Clone(objects), err
 }
 
-func referencesIn(manifest, namespace string) ([]managedresource.ResourceReference, error) {
+func objectsIn(manifest, namespace string) ([]managedresource.ManagedResourceStatus, error) {
 	parsed, err := ParseManifest(manifest)
 	if err != nil {
 		return nil, err
 	}
-	var references []managedresource.ResourceReference
+	var objects []managedresource.ManagedResourceStatus
 	for _, object := range Flat(parsed) {
-		references = append(references, managedresource.ResourceReference{
+		objects = append(objects, managedresource.ManagedResourceStatus{Policy: managedresource.ManagePolicy, Resource: managedresource.ResourceReference{
 			APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Namespace: cmp.Or(object.GetNamespace(), namespace), Name: object.GetName(),
-		})
+		}})
 	}
-	return references, nil
+	return objects, nil
 }
 
 // Last returns the newest revision of a release in any state, nil when there is none.
@@ -156,17 +161,16 @@ func (e *Engine) amend(ctx context.Context, cluster *target.Cluster, rel *Releas
 		return err
 	}
 	stored, err := op.Releases.Get(rel.Name, rel.Revision)
-	if err == nil && isAsRead(fromHelm(stored), rel) {
-		err = change(op, stored)
+	if err == nil {
+		now := fromHelm(stored)
+		if now.Status == rel.Status && now.Began.Equal(rel.Began) && maps.Equal(now.Labels, rel.Labels) {
+			err = change(op, stored)
+		}
 	}
 	if err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
 		return fmt.Errorf("the record of revision %d of helm release %s/%s cannot be changed: %w", rel.Revision, rel.Namespace, rel.Name, err)
 	}
 	return nil
-}
-
-func isAsRead(stored, read *Release) bool {
-	return stored.Status == read.Status && stored.Began.Equal(read.Began) && maps.Equal(stored.Labels, read.Labels)
 }
 
 // rolledBack is how Helm begins the description of a revision that a rollback made.
@@ -182,12 +186,15 @@ func fromHelm(rel *release.Release) *Release {
 	if rel == nil {
 		return nil
 	}
+	// Helm hands the labels of a revision on to the next one, also where a person makes that. One without a number may have been made here by an earlier
+	// version of the deployer.
+	number, isNumbered := rel.Labels[revisionLabel]
 	result := &Release{
 		Name: rel.Name, Namespace: rel.Namespace, Revision: rel.Version, Manifest: rel.Manifest, Labels: maps.Clone(rel.Labels),
-		HasValues: len(rel.Config) > 0, Inherited: isInherited(rel), Tests: testsOf(rel),
+		HasValues: len(rel.Config) > 0, Inherited: isNumbered && number != strconv.Itoa(rel.Version), Tests: testsOf(rel),
 		Status: Status(rel.Info.Status), RolledBack: strings.HasPrefix(rel.Info.Description, rolledBack), Leaving: isLeaving(rel),
 		Faulty: rel.Info.Status == release.StatusFailed || faulty.MatchString(rel.Info.Description), Began: rel.Info.LastDeployed.Time,
-		references: sync.OnceValues(func() ([]managedresource.ResourceReference, error) { return referencesIn(rel.Manifest, rel.Namespace) }),
+		objects: sync.OnceValues(func() ([]managedresource.ManagedResourceStatus, error) { return objectsIn(rel.Manifest, rel.Namespace) }),
 	}
 	for _, label := range driver.GetSystemLabels() {
 		delete(result.Labels, label)
@@ -215,4 +222,59 @@ func Owns(object metav1.Object, namespace, name string) bool {
 // IsOwned reports whether an object belongs to any release.
 func IsOwned(object metav1.Object) bool {
 	return object.GetAnnotations()[config.ReleaseNameAnnotation] != ""
+}
+
+// RecordPrefix is how the names of all records of releases begin.
+const RecordPrefix = storage.HelmStorageType + "."
+
+// maxPages is how many answers a search takes from a cluster, which are of metadata alone.
+const maxPages = 400
+
+// Labelled returns the releases on a cluster that have a revision with the given labels. Where the records of all namespaces may not be listed, it looks in
+// the given namespaces, as far as they may be listed there. The error is Forbidden if they may be listed nowhere.
+func (e *Engine) Labelled(ctx context.Context, cluster *target.Cluster, labels map[string]string, namespaces ...string) ([]managedresource.ReleaseReference, error) {
+	found, refusal := e.labelledIn(ctx, cluster, metav1.NamespaceAll, labels)
+	if !apierrors.IsForbidden(refusal) {
+		return found, refusal
+	}
+	for _, namespace := range namespaces {
+		more, err := e.labelledIn(ctx, cluster, namespace, labels)
+		switch {
+		case err == nil:
+			found, refusal = append(found, more...), nil
+		case !apierrors.IsForbidden(err):
+			return nil, err
+		}
+	}
+	return found, refusal
+}
+
+func (e *Engine) labelledIn(ctx context.Context, cluster *target.Cluster, namespace string, labels map[string]string) ([]managedresource.ReleaseReference, error) {
+	wanted := maps.Clone(labels)
+	wanted["owner"] = "helm"
+	found := map[managedresource.ReleaseReference]bool{}
+	err := target.Pages(maxPages, func(limit int64, next string) (string, error) {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(e.recordKind() + "List"))
+		err := cluster.Client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels(wanted), client.Limit(limit), client.Continue(next))
+		for i := range list.Items {
+			if name := list.Items[i].Labels["name"]; name != "" {
+				found[managedresource.ReleaseReference{Namespace: list.Items[i].Namespace, Name: name}] = true
+			}
+		}
+		return list.Continue, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("helm releases cannot be looked for: %w", err)
+	}
+	return slices.SortedFunc(maps.Keys(found), func(a, b managedresource.ReleaseReference) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	}), nil
+}
+
+// RecordOf names the record of a revision.
+func (e *Engine) RecordOf(namespace, name string, revision int) managedresource.ResourceReference {
+	return managedresource.ResourceReference{
+		APIVersion: "v1", Kind: e.recordKind(), Namespace: namespace, Name: fmt.Sprintf("%s%s.v%d", RecordPrefix, name, revision),
+	}
 }

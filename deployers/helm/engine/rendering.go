@@ -47,28 +47,23 @@ type packedChart struct {
 
 // load reads the chart.
 func (p packedChart) load() (*helmchart.Chart, error) {
-	chart, err := p.read()
-	if err != nil {
-		return nil, err
+	var chart *helmchart.Chart
+	var err error
+	if p.Archive != nil {
+		chart, err = loader.LoadArchive(bytes.NewReader(p.Archive))
+	} else if chart, err = loader.LoadFiles(p.Files); err == nil {
+		err = action.CheckDependencies(chart, chart.Metadata.Dependencies)
 	}
-	if err := chart.Validate(); err != nil {
+	if err == nil {
+		err = chart.Validate()
+	}
+	if err != nil {
 		return nil, err
 	}
 	if chart.Metadata.Type == "library" {
 		return nil, fmt.Errorf("%s is a library chart; name a chart of type application", chart.Name())
 	}
 	return chart, nil
-}
-
-func (p packedChart) read() (*helmchart.Chart, error) {
-	if p.Archive != nil {
-		return loader.LoadArchive(bytes.NewReader(p.Archive))
-	}
-	chart, err := loader.LoadFiles(p.Files)
-	if err != nil {
-		return nil, err
-	}
-	return chart, action.CheckDependencies(chart, chart.Metadata.Dependencies)
 }
 
 // describe tells the parent what it has to know of a chart.
@@ -79,10 +74,7 @@ func (w *worker) describe(chart *helmchart.Chart) {
 
 // isDynamic reports whether the chart may ask for API versions, or brings kinds that its own templates may then use.
 func isDynamic(chart *helmchart.Chart) bool {
-	if len(chart.CRDObjects()) > 0 {
-		return true
-	}
-	return asksForKinds(chart) || slices.ContainsFunc(chart.Dependencies(), isDynamic)
+	return len(chart.CRDObjects()) > 0 || asksForKinds(chart) || slices.ContainsFunc(chart.Dependencies(), isDynamic)
 }
 
 func asksForKinds(chart *helmchart.Chart) bool {
@@ -136,21 +128,14 @@ func (w *worker) seen(chart *helmchart.Chart) error {
 		}
 		plain[key] = value
 	}
-	addTemplateNames(plain["Chart"])
-	raw, err := json.Marshal(plain)
-	w.product.Seen = raw
+	// Templates know the fields of Chart.yaml by names that begin in upper case.
+	if fields, ok := plain["Chart"].(map[string]any); ok {
+		for key, value := range maps.Clone(fields) {
+			fields[strings.ToUpper(key[:1])+key[1:]] = value
+		}
+	}
+	w.product.Seen, err = json.Marshal(plain)
 	return err
-}
-
-// addTemplateNames adds the upper-case names by which templates know the fields of Chart.yaml.
-func addTemplateNames(chart any) {
-	fields, ok := chart.(map[string]any)
-	if !ok {
-		return
-	}
-	for key, value := range fields {
-		fields[strings.ToUpper(key[:1])+key[1:]] = value
-	}
 }
 
 // templateValues returns what templates see. The chart is left without the dependencies that have no part in the release.

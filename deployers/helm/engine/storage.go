@@ -17,16 +17,8 @@ import (
 	"helm.sh/helm/v3/pkg/storage/driver"
 )
 
-// revisionLabel holds the number of the revision that was made here. Helm hands the labels of a revision on to the next one, also where a
-// person makes that with helm upgrade or helm rollback: then the number is not that of the revision.
+// revisionLabel holds the number of the revision that was made here; see fromHelm.
 const revisionLabel = "helm.deployer.landscaper.gardener.cloud/revision"
-
-// isInherited reports whether a revision has its labels from one that was made here. One without a number may have been made here by an
-// earlier version of the deployer.
-func isInherited(rel *release.Release) bool {
-	number, has := rel.Labels[revisionLabel]
-	return has && number != strconv.Itoa(rel.Version)
-}
 
 // ErrRecordUnreadable says that a release has a record that cannot be read. It helps nothing to try again before a person has cured it.
 var ErrRecordUnreadable = errors.New("is no record of a Helm release that can be read")
@@ -104,13 +96,8 @@ func (r *records) Create(key string, rel *release.Release) error {
 		r.rendered = nil
 		rel.Hooks, rel.Chart, rel.Config, rel.Info.Notes = made.hooks, made.chart, made.values, made.notes
 	}
-	labels := maps.Clone(rel.Labels) // a rollback shares them with the revision that it goes back to
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	maps.Copy(labels, r.labels)
-	labels[revisionLabel] = strconv.Itoa(rel.Version)
-	rel.Labels = labels
+	// A rollback shares its labels with the revision that it goes back to.
+	rel.Labels = joined(joined(rel.Labels, r.labels), map[string]string{revisionLabel: strconv.Itoa(rel.Version)})
 	return r.Driver.Create(key, rel)
 }
 

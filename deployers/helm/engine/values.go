@@ -51,7 +51,10 @@ func MergeValues(sources []ValuesSource, values map[string]any) (map[string]any,
 		case source.Path != "":
 			err = setValue(merged, source.Path, string(source.Content))
 		default:
-			merged, err = mergeFile(merged, source.Content)
+			var file map[string]any
+			if file, err = valuesIn(source.Content); err == nil {
+				merged = mergeMaps(merged, file)
+			}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", source.Name, err)
@@ -84,15 +87,15 @@ func asHelmReads(value any) any {
 	return value
 }
 
-// mergeFile merges a YAML file with values over others.
-func mergeFile(under map[string]any, content []byte) (map[string]any, error) {
+// valuesIn reads a YAML file with values.
+func valuesIn(content []byte) (map[string]any, error) {
 	var values map[string]any
 	if err := foreign.Unmarshal(content, &values); errors.Is(err, foreign.ErrTooMuch) {
 		return nil, errors.New(foreign.Problem(err))
 	} else if err != nil {
 		return nil, errors.New("is not a YAML file with keys and values; correct it, or set targetPath")
 	}
-	return mergeMaps(under, asHelmReads(values).(map[string]any)), nil
+	return asHelmReads(values).(map[string]any), nil
 }
 
 // setValue sets a value at a path. Helm's errors may quote the value, so they are not shown.

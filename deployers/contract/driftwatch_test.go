@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package drift
+package contract
 
 import (
 	"context"
@@ -15,7 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -38,13 +40,16 @@ func versioned(object *metav1.PartialObjectMetadata, version string) *metav1.Par
 	return object
 }
 
-var item, deployed = types.NamespacedName{Namespace: "n", Name: "item"}, Object{Namespace: "n", Name: "o"}
+var deployed = managedresource.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "o"}
 
-// followed is an owner of one object whose watch does not begin, and the stream of that.
-func followed(w *Watches, objects ...Object) *stream {
-	w.done = true
-	w.Follow(item, Deployed{Cluster: &target.Cluster{}, Managers: []string{us}, Objects: append(objects, deployed), Since: start.Add(30 * time.Second)})
-	return w.owners[item].objects[deployed].stream
+// watchedItem is an item with one object, and others, whose watches do not begin, and the stream of the one.
+func watchedItem(others ...managedresource.ResourceReference) (*driftItem, *driftStream) {
+	desk := deskOf(detector{}, nil, nil)
+	desk.done = true
+	known := &driftItem{key: types.NamespacedName{Namespace: "n", Name: "item"}, site: desk.siteOf(driftSiteKey{"n", "target", target.Actor{}})}
+	desk.items[known.key] = known
+	desk.attach(known, &target.Cluster{Config: &rest.Config{}}, Deployed{Managers: []string{us}, Objects: append(others, deployed)}, start.Add(30*time.Second), false)
+	return known, known.objects[deployed].stream
 }
 
 func TestWhatIsSuspicious(t *testing.T) {
@@ -71,10 +76,7 @@ func TestWhatIsSuspicious(t *testing.T) {
 		"never written, changed earlier":      {first: object(entry("x", 20, "f", ""))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var told []types.NamespacedName
-			w := New(func(key types.NamespacedName) { told = append(told, key) })
-			s := followed(w)
-
+			known, s := watchedItem()
 			s.note(tc.first, false)
 			if tc.second != nil {
 				s.note(tc.second, false)
@@ -83,34 +85,33 @@ func TestWhatIsSuspicious(t *testing.T) {
 				s.note(tc.first, true)
 			}
 
-			assert.Equal(t, tc.want, len(told) > 0)
-			assert.Equal(t, tc.want, len(w.Take(item)) > 0)
-			assert.Empty(t, w.Take(item), "taken once")
+			assert.Equal(t, tc.want, known.site.queue.Len() > 0)
+			assert.Equal(t, tc.want, len(known.take()) > 0)
+			assert.Empty(t, known.take(), "taken once")
 		})
 	}
 }
 
 func TestWhatWasSeenIsNoNews(t *testing.T) {
-	w := New(func(types.NamespacedName) {})
-	s := followed(w)
+	known, s := watchedItem()
 	s.note(object(entry(us, 10, "all", "")), false)
 
 	changed := object(entry("x", 20, "f", ""))
-	w.Seen(item, deployed, changed, false)
+	known.objects[deployed].see(Drift{Live: changed})
 	s.note(changed, false)
 
-	assert.Empty(t, w.Take(item))
+	assert.Empty(t, known.take())
 }
 
 func TestPausesGrowAndEnd(t *testing.T) {
 	last := time.Duration(0)
 	for attempt := range 12 {
-		pause := Pause(attempt)
-		assert.LessOrEqual(t, pause, maxPause+maxPause/5)
+		pause := driftPause(attempt)
+		assert.LessOrEqual(t, pause, maxDriftPause+maxDriftPause/5)
 		assert.GreaterOrEqual(t, pause+pause/4, last)
 		last = pause
 	}
-	assert.GreaterOrEqual(t, last, maxPause)
+	assert.GreaterOrEqual(t, last, maxDriftPause)
 }
 
 func TestOthersFieldsAreNoNewsWhereAllWantedOnesAreOurs(t *testing.T) {
@@ -129,13 +130,12 @@ func TestOthersFieldsAreNoNewsWhereAllWantedOnesAreOurs(t *testing.T) {
 		"managedFields of somebody else": {true, object(entry("x", 20, "all", "")), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := New(func(types.NamespacedName) {})
-			s := followed(w)
-			w.Seen(item, deployed, object(ours), tc.owned)
+			known, s := watchedItem()
+			known.objects[deployed].see(Drift{Live: object(ours), Owned: tc.owned})
 
 			s.note(tc.next, false)
 
-			assert.Equal(t, tc.want, len(w.Take(item)) > 0)
+			assert.Equal(t, tc.want, len(known.take()) > 0)
 		})
 	}
 }
@@ -152,43 +152,57 @@ func (b breaking) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, e
 }
 
 func TestAPanicOverWhatATargetSendsEndsTheWatchAlone(t *testing.T) {
-	s := followed(New(func(types.NamespacedName) {}))
-	s.deployed.Cluster.Mapper = breaking{end: s.cancel}
+	_, s := watchedItem()
+	s.cluster.Mapper = breaking{end: s.cancel}
 	assert.NotPanics(t, s.run)
 }
 
-// TestAnOwnerIsToldOnceThatAllIsWatched has an owner one of whose kinds is watched and the other one not yet.
-func TestAnOwnerIsToldOnceThatAllIsWatched(t *testing.T) {
-	var told []types.NamespacedName
-	w := New(func(owner types.NamespacedName) { told = append(told, owner) })
-	other := Object{Kind: schema.GroupVersionKind{Kind: "Other"}, Namespace: "n", Name: "o"}
-	first := followed(w, other)
-	second := w.owners[item].objects[other].stream
-	for _, s := range []*stream{first, second} {
+// TestAnItemIsToldThatAllIsWatched has an item one of whose kinds is watched and the other one not yet.
+func TestAnItemIsToldThatAllIsWatched(t *testing.T) {
+	other := managedresource.ResourceReference{APIVersion: "v1", Kind: "Other", Namespace: "n", Name: "o"}
+	known, first := watchedItem(other)
+	second := known.objects[other].stream
+	for _, s := range []*driftStream{first, second} {
 		s.begin()
 		s.note(object(entry(us, 10, "all", "")), false)
 	}
-	w.owners[item].tell = true
+	known.doubtful = true
 
 	first.opened()
-	assert.Empty(t, told)
+	assert.Zero(t, known.site.queue.Len())
 
 	second.opened()
-	second.begin()
-	second.note(object(entry(us, 10, "all", "")), false)
-	second.opened()
-	assert.Equal(t, []types.NamespacedName{item}, told)
+	assert.Equal(t, 1, known.site.queue.Len())
 }
 
 // TestAKindThatMayNotBeListedEverywhereIsWatchedInItsNamespaces has objects in two namespaces.
 func TestAKindThatMayNotBeListedEverywhereIsWatchedInItsNamespaces(t *testing.T) {
-	w := New(func(types.NamespacedName) {})
-	whole := followed(w, Object{Namespace: "m", Name: "o"})
+	other := deployed
+	other.Namespace = "m"
+	known, whole := watchedItem(other)
+	desk := whole.desk
 	require.True(t, whole.split(apierrors.NewForbidden(schema.GroupResource{}, "", nil)))
-	watches, objects := w.Count()
-	assert.Equal(t, []int{2, 2}, []int{watches, objects})
-	w.Leave(item)
-	watches, objects = w.Count()
-	assert.Equal(t, []int{0, 0}, []int{watches, objects})
-	assert.Empty(t, w.narrow)
+	assert.Len(t, desk.streams, 2)
+	for _, stream := range desk.streams {
+		assert.Equal(t, 1, stream.used)
+		assert.Len(t, stream.objects, 1)
+	}
+	desk.detach(known, nil)
+	assert.Empty(t, desk.streams)
+	assert.Empty(t, desk.narrow)
+}
+
+// TestWhatIsKnownOfAnObjectStaysWithTheNextJob has an item get another job, which deploys one of two objects.
+func TestWhatIsKnownOfAnObjectStaysWithTheNextJob(t *testing.T) {
+	other := deployed
+	other.Name = "other"
+	known, s := watchedItem(other)
+	s.note(object(entry(us, 10, "all", "")), false)
+	seen := known.objects[deployed]
+
+	s.desk.attach(known, s.cluster, Deployed{Managers: []string{us}, Objects: []managedresource.ResourceReference{deployed}}, start, false)
+
+	assert.Same(t, seen, known.objects[deployed])
+	assert.Equal(t, 1, s.used)
+	assert.Len(t, s.objects, 1, "the other one is nobody's any more")
 }

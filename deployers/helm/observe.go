@@ -8,15 +8,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
+	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 )
 
 // maxTests is how many tests the status lists.
@@ -78,20 +83,21 @@ func (j *job) runTests(ctx context.Context) error {
 	}
 	j.attempt.testing = tested
 	tests := testsIn(j.config, tested)
-	j.attempt.reached.Tests = testStatusOf(tested, tests, podsIn(failure), j.attempt.reached.Tests)
-	failed := failedOf(tests)
-	switch {
-	case len(failed) == 0:
-		j.attempt.testing = nil
-		forgive(j.attempt.reached)
-		return nil
-	case j.config.Test.IgnoreFailures:
-		j.attempt.testing = nil
-		forgive(j.attempt.reached)
-		j.attempt.warn(fmt.Sprintf("the tests %s failed, which test.ignoreFailures allows", strings.Join(failed, ", ")))
-		return nil
+	var logs map[string]string // what the Pods of tests wrote last
+	if problem, ok := errors.AsType[*engine.Error](failure); ok {
+		logs = problem.Pods
 	}
-	return j.reject(tested, failed, failure)
+	j.attempt.reached.Tests = testStatusOf(tested, tests, logs, j.attempt.reached.Tests)
+	failed := failedOf(tests)
+	if len(failed) > 0 && !j.config.Test.IgnoreFailures {
+		return j.reject(tested, failed, failure)
+	}
+	j.attempt.testing = nil
+	forgive(j.attempt.reached)
+	if len(failed) > 0 {
+		j.attempt.warning = joined(j.attempt.warning, fmt.Sprintf("the tests %s failed, which test.ignoreFailures allows", strings.Join(failed, ", ")))
+	}
+	return nil
 }
 
 // test runs the tests and returns the revision with the results. It is nil when they are not known.
@@ -127,14 +133,6 @@ func (j *job) reject(tested *engine.Release, failed []string, failure error) err
 	return protocol.Stall("TestRelease", "TestFailed", "%w; correct chart or values, or set test.ignoreFailures", j.attempt.failure)
 }
 
-// podsIn returns what the Pods of tests wrote last.
-func podsIn(failure error) map[string]string {
-	if problem, ok := errors.AsType[*engine.Error](failure); ok {
-		return problem.Pods
-	}
-	return nil
-}
-
 // testStatusOf returns what the status says of tests. What an earlier process recorded of their Pods stays.
 func testStatusOf(tested *engine.Release, tests []engine.TestRun, logs map[string]string, before *helmv1alpha1.TestStatus) *helmv1alpha1.TestStatus {
 	status := &helmv1alpha1.TestStatus{Revision: tested.Revision}
@@ -142,24 +140,14 @@ func testStatusOf(tested *engine.Release, tests []engine.TestRun, logs map[strin
 		hook := helmv1alpha1.TestHookStatus{
 			Name: test.Name, Phase: test.Phase, LastStarted: timeOf(test.Started), LastCompleted: timeOf(test.Completed), Log: logs[test.Name],
 		}
-		if hook.Log == "" && test.Phase == engine.TestFailed {
-			hook.Log = logIn(before, test.Name)
+		if before != nil && hook.Log == "" && test.Phase == engine.TestFailed {
+			if at := slices.IndexFunc(before.Hooks, func(other helmv1alpha1.TestHookStatus) bool { return other.Name == test.Name }); at >= 0 {
+				hook.Log = before.Hooks[at].Log
+			}
 		}
 		status.Hooks = append(status.Hooks, hook)
 	}
 	return status
-}
-
-func logIn(status *helmv1alpha1.TestStatus, name string) string {
-	if status == nil {
-		return ""
-	}
-	for _, hook := range status.Hooks {
-		if hook.Name == name {
-			return hook.Log
-		}
-	}
-	return ""
 }
 
 func timeOf(moment time.Time) *metav1.Time {
@@ -167,4 +155,66 @@ func timeOf(moment time.Time) *metav1.Time {
 		return nil
 	}
 	return &metav1.Time{Time: moment}
+}
+
+// exportValues evaluates the exports that name no object: their paths select from what the chart's templates see.
+func (j *job) exportValues(ctx context.Context) error {
+	wanted := slices.DeleteFunc(j.config.AllExports(), func(export managedresource.Export) bool { return export.FromResource != nil })
+	if len(wanted) == 0 {
+		return nil
+	}
+	document, err := j.engine.Values(ctx, j.rendering())
+	if err != nil {
+		return helmProblem(err)
+	}
+	j.attempt.values = map[string]any{}
+	for _, export := range wanted {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		value, ok, err := resources.ValueAt(document, export.JSONPath)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return protocol.Stall("ReadExports", "ExportNotFound",
+				"export %s: the values of the chart have nothing at %s; correct jsonPath, or name the object in fromResource", export.Key, export.JSONPath)
+		}
+		j.attempt.values[export.Key] = value
+	}
+	return nil
+}
+
+// exportFromResources reads the exports that name an object, and adds the others.
+func (j *job) exportFromResources(ctx context.Context) error {
+	found, progress, err := resources.Export(ctx, j.session(), j.config.AllExports())
+	if err := until(progress, err); err != nil {
+		return err
+	}
+	if found == nil && len(j.attempt.values) > 0 {
+		found = map[string]any{}
+	}
+	for _, key := range slices.Sorted(maps.Keys(j.attempt.values)) {
+		if err := resources.Nest(found, key, runtime.DeepCopyJSONValue(j.attempt.values[key])); err != nil {
+			return protocol.Coded(protocol.Stall("ReadExports", "ExportConflict", "%w", err), v1alpha1.ErrorConfigurationProblem)
+		}
+	}
+	j.exports = found
+	return nil
+}
+
+// checkDefaultReadiness asks whether the objects that were deployed are ready. What was ready once is not asked again.
+func (j *job) checkDefaultReadiness(ctx context.Context) error {
+	var progress resources.Progress
+	var err error
+	j.attempt.unready, progress, err = (&resources.ReadinessChecks{Session: j.session(), Health: j.health}).Default(ctx, j.health.Asked(j.attempt.unready))
+	if j.attempt.reached != nil {
+		resources.ForgetFailedRuns(j.attempt.reached.ManagedResources, j.attempt.unready, err)
+	}
+	return until(progress, err)
+}
+
+// checkCustomReadiness asks whether the checks of the configuration hold.
+func (j *job) checkCustomReadiness(ctx context.Context) error {
+	return until(resources.CustomChecks(ctx, j.session(), j.config.ReadinessChecks.CustomReadinessChecks))
 }

@@ -1,9 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package watches shares watches on single objects, and on kinds of a namespace, between all who wait for something on a cluster. It knows neither
-// DeployItems nor jobs: whoever waits is a Waiter.
-package watches
+package contract
 
 import (
 	"context"
@@ -23,15 +21,15 @@ import (
 )
 
 const (
-	// MaxNarrow is how many single objects of one kind and namespace are watched one by one; for more of them the whole
+	// maxNarrow is how many single objects of one kind and namespace are watched one by one; for more of them the whole
 	// namespace is watched once.
-	MaxNarrow = 8
+	maxNarrow = 8
 	// lingerTime keeps a watch open that nobody needs any more, because the next job often needs it again.
 	lingerTime = 10 * time.Second
 )
 
-// Key identifies what a watch shows. Clusters are the same when they share their connection.
-type Key struct {
+// watchKey identifies what a watch shows. Clusters are the same when they share their connection.
+type watchKey struct {
 	cluster   *rest.Config
 	kind      schema.GroupVersionKind
 	namespace string
@@ -39,60 +37,44 @@ type Key struct {
 	name string
 }
 
-// Object is one object, or one kind of objects, whose change a Waiter waits for.
-type Object struct {
-	// Cluster the object lives on.
-	Cluster *target.Cluster
-	// APIVersion and Kind of the object.
-	APIVersion, Kind string
-	// Namespace of the object; empty for cluster-scoped objects.
-	Namespace string
-	// Name of the object; empty for all of the kind in the namespace.
-	Name string
+// key returns what identifies what is watched.
+func (w Watched) key() watchKey {
+	return watchKey{cluster: w.Cluster.Config, kind: schema.FromAPIVersionAndKind(w.APIVersion, w.Kind), namespace: w.Namespace, name: w.Name}
 }
 
-// KeyOf returns what identifies an object.
-func KeyOf(watched Object) Key {
-	return Key{
-		cluster:   watched.Cluster.Config,
-		kind:      schema.FromAPIVersionAndKind(watched.APIVersion, watched.Kind),
-		namespace: watched.Namespace, name: watched.Name,
-	}
-}
-
-func (k Key) wide() Key { return k.of("") }
+func (k watchKey) wide() watchKey { return k.of("") }
 
 // of returns the key of the object of a name beside.
-func (k Key) of(name string) Key {
+func (k watchKey) of(name string) watchKey {
 	k.name = name
 	return k
 }
 
-// Waiter waits for changes. It is told apart from others by its identity, as a pointer is.
-type Waiter interface {
-	// Wake is called, with no lock held, when something that the waiter waits for has or may have changed; without keys that may be anything.
-	Wake(changed ...Key)
+// wakeable waits for changes. It is told apart from others by its identity, as a pointer is.
+type wakeable interface {
+	// Wake is called, with no lock held, when something that the wakeable waits for has or may have changed; without keys that may be anything.
+	Wake(changed ...watchKey)
 }
 
-// Watches shares watches between those who wait for something. It is safe for concurrent use; the zero value has none.
-type Watches struct {
+// watches are shared between those who wait for something. It is safe for concurrent use; the zero value has none.
+type watches struct {
 	mu   sync.Mutex
-	open map[Key]*sharedWatch
-	of   map[Waiter]map[Key]*sharedWatch
+	open map[watchKey]*sharedWatch
+	of   map[wakeable]map[watchKey]*sharedWatch
 	done bool
 }
 
 // Follow makes the watches of a waiter the given ones. What was seen in a call that started at since cannot have changed unnoticed:
 // where a watch was not yet open then, the waiter is woken as soon as it is.
-func (w *Watches) Follow(by Waiter, watched []Object, since time.Time) {
+func (w *watches) Follow(by wakeable, watched []Watched, since time.Time) {
 	w.mu.Lock()
-	wanted := map[Key]*sharedWatch{}
-	var missed []Key
+	wanted := map[watchKey]*sharedWatch{}
+	var missed []watchKey
 	if w.open == nil {
-		w.open, w.of = map[Key]*sharedWatch{}, map[Waiter]map[Key]*sharedWatch{}
+		w.open, w.of = map[watchKey]*sharedWatch{}, map[wakeable]map[watchKey]*sharedWatch{}
 	}
 	for _, one := range watched {
-		key := KeyOf(one)
+		key := one.key()
 		shared, known := w.of[by][key]
 		if !known {
 			shared = w.showing(one.Cluster, key)
@@ -118,7 +100,7 @@ func (w *Watches) Follow(by Waiter, watched []Object, since time.Time) {
 }
 
 // Follows reports whether no change of what a waiter waits for goes unnoticed.
-func (w *Watches) Follows(by Waiter, key Key) bool {
+func (w *watches) Follows(by wakeable, key watchKey) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_, known := w.of[by][key]
@@ -126,39 +108,41 @@ func (w *Watches) Follows(by Waiter, key Key) bool {
 }
 
 // Release ends the watches of a waiter.
-func (w *Watches) Release(by Waiter) { w.Follow(by, nil, time.Time{}) }
+func (w *watches) Release(by wakeable) { w.Follow(by, nil, time.Time{}) }
 
 // showing returns a watch that shows a key: an open one, that for the whole namespace if there is one or too many single ones are open, else a new one.
-func (w *Watches) showing(cluster *target.Cluster, key Key) *sharedWatch {
+func (w *watches) showing(cluster *target.Cluster, key watchKey) *sharedWatch {
 	narrow := 0
 	for open := range w.open {
 		if open.name != "" && open.wide() == key.wide() {
 			narrow++
 		}
 	}
-	for _, known := range []Key{key.wide(), key} {
+	for _, known := range []watchKey{key.wide(), key} {
 		if shared := w.open[known]; shared != nil {
 			return shared
 		}
 	}
-	if narrow >= MaxNarrow {
+	if narrow >= maxNarrow {
 		key = key.wide()
 	}
-	shared := newSharedWatch(cluster, key)
-	w.open[shared.key] = shared
+	ctx, cancel := context.WithCancel(context.Background())
+	shared := &sharedWatch{key: key, cluster: cluster, cancel: cancel, changed: map[string]time.Time{}, waiting: map[string]map[wakeable]struct{}{}}
+	w.open[key] = shared
 	if w.done {
-		shared.cancel()
+		cancel()
 	}
+	go shared.run(ctx)
 	return shared
 }
 
-func (w *Watches) detach(by Waiter, key Key, shared *sharedWatch) {
+func (w *watches) detach(by wakeable, key watchKey, shared *sharedWatch) {
 	if shared.detach(by, key.name) {
 		time.AfterFunc(lingerTime, func() { w.closeUnused(shared) })
 	}
 }
 
-func (w *Watches) closeUnused(shared *sharedWatch) {
+func (w *watches) closeUnused(shared *sharedWatch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !shared.isUsed() && w.open[shared.key] == shared {
@@ -168,7 +152,7 @@ func (w *Watches) closeUnused(shared *sharedWatch) {
 }
 
 // Run ends all watches with ctx.
-func (w *Watches) Run(ctx context.Context) error {
+func (w *watches) Run(ctx context.Context) error {
 	<-ctx.Done()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -181,13 +165,13 @@ func (w *Watches) Run(ctx context.Context) error {
 
 // Pauses before a watch is opened again.
 const (
-	minBackoff = 250 * time.Millisecond
-	maxBackoff = 30 * time.Second
+	minWatchPause = 250 * time.Millisecond
+	maxWatchPause = 30 * time.Second
 )
 
 // sharedWatch watches one object, or one kind in one namespace, for all who wait for it.
 type sharedWatch struct {
-	key     Key
+	key     watchKey
 	cluster *target.Cluster
 	cancel  context.CancelFunc
 
@@ -197,26 +181,16 @@ type sharedWatch struct {
 	// changed is when an object of a name was last seen to change.
 	changed map[string]time.Time
 	// waiting are those who wait, by the name of the object that they wait for; the empty name means any.
-	waiting map[string]map[Waiter]struct{}
-}
-
-func newSharedWatch(cluster *target.Cluster, key Key) *sharedWatch {
-	ctx, cancel := context.WithCancel(context.Background())
-	s := &sharedWatch{
-		key: key, cluster: cluster, cancel: cancel,
-		changed: map[string]time.Time{}, waiting: map[string]map[Waiter]struct{}{},
-	}
-	go s.run(ctx)
-	return s
+	waiting map[string]map[wakeable]struct{}
 }
 
 // attach adds who waits for the object of a name. It returns whether a change since the given time may have been missed;
 // while the watch is not open it need not be reported, because all are woken when it is.
-func (s *sharedWatch) attach(by Waiter, name string, since time.Time) bool {
+func (s *sharedWatch) attach(by wakeable, name string, since time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.waiting[name] == nil {
-		s.waiting[name] = map[Waiter]struct{}{}
+		s.waiting[name] = map[wakeable]struct{}{}
 	}
 	s.waiting[name][by] = struct{}{}
 	if s.complete.IsZero() {
@@ -239,7 +213,7 @@ func (s *sharedWatch) lastChange(name string) time.Time {
 }
 
 // detach removes a waiter and reports whether nobody is left.
-func (s *sharedWatch) detach(by Waiter, name string) bool {
+func (s *sharedWatch) detach(by wakeable, name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.waiting[name], by)
@@ -263,10 +237,10 @@ func (s *sharedWatch) run(ctx context.Context) {
 		started := time.Now()
 		s.stream(ctx)
 		s.interrupted()
-		if time.Since(started) > maxBackoff {
+		if time.Since(started) > maxWatchPause {
 			attempt = 0
 		}
-		queue.Sleep(ctx, queue.Doubled(minBackoff, maxBackoff, attempt))
+		queue.Sleep(ctx, queue.Doubled(minWatchPause, maxWatchPause, attempt))
 		s.wakeAll()
 	}
 }
@@ -274,7 +248,9 @@ func (s *sharedWatch) run(ctx context.Context) {
 // stream opens the watch and reports changes until it breaks, be it by a panic over what the target sends.
 func (s *sharedWatch) stream(ctx context.Context) {
 	_ = fault.Survived(ctx, func() error {
-		return s.cluster.Follow(ctx, target.Stream{Kind: s.key.kind, Namespace: s.key.namespace, Name: s.key.name}, s.opened, s.report)
+		return s.cluster.Follow(ctx, target.Stream{Kind: s.key.kind, Namespace: s.key.namespace, Name: s.key.name}, target.Handler{
+			Opened: s.opened, Changed: func(object *metav1.PartialObjectMetadata, _ bool) { s.report(object.Name) },
+		})
 	})
 }
 
@@ -292,8 +268,7 @@ func (s *sharedWatch) interrupted() {
 	clear(s.changed)
 }
 
-func (s *sharedWatch) report(object metav1.Object) {
-	name := object.GetName()
+func (s *sharedWatch) report(name string) {
 	s.mu.Lock()
 	s.changed[strings.Clone(name)] = time.Now() // not to keep the whole answer of the server
 	named, every := slices.Collect(maps.Keys(s.waiting[name])), slices.Collect(maps.Keys(s.waiting[""]))
@@ -309,7 +284,7 @@ func (s *sharedWatch) report(object metav1.Object) {
 // wakeAll wakes everybody for everything that they wait for.
 func (s *sharedWatch) wakeAll() {
 	s.mu.Lock()
-	all := map[Waiter][]Key{}
+	all := map[wakeable][]watchKey{}
 	for name, set := range s.waiting {
 		for waiter := range set {
 			all[waiter] = append(all[waiter], s.key.of(name))
@@ -321,26 +296,26 @@ func (s *sharedWatch) wakeAll() {
 	}
 }
 
-// News is what may have changed for a waiter since somebody last looked. The zero value is nothing.
-type News struct {
+// news is what may have changed for a wakeable since somebody last looked. The zero value is nothing.
+type news struct {
 	// Anything says that more may have changed than what is named.
 	Anything bool
-	named    map[Key]struct{}
+	named    map[watchKey]struct{}
 }
 
 // Add notes changes; no keys mean anything.
-func (n *News) Add(changed []Key) {
+func (n *news) Add(changed []watchKey) {
 	n.Anything = n.Anything || len(changed) == 0
 	for _, key := range changed {
 		if n.named == nil {
-			n.named = map[Key]struct{}{}
+			n.named = map[watchKey]struct{}{}
 		}
 		n.named[key] = struct{}{}
 	}
 }
 
 // Tells reports whether a key may have changed.
-func (n *News) Tells(key Key) bool {
+func (n *news) Tells(key watchKey) bool {
 	_, named := n.named[key]
 	return named || n.Anything
 }
