@@ -40,7 +40,7 @@ type Snapshot struct {
 	OCIRepositories sourcev1.OCIRepositoryList
 	// Leases are those by which deployers say that they are alive.
 	Leases coordinationv1.LeaseList
-	// Withheld are the kinds that the reader may not list, sorted.
+	// Withheld are the kinds that the reader may not list, as Installation, sorted.
 	Withheld []string
 
 	edges
@@ -130,6 +130,14 @@ func KindOf(name string) (Kind, bool) {
 		return Kind{}, false
 	}
 	return Kinds[i], true
+}
+
+// PluralOf is how a sentence names the objects of a kind.
+func PluralOf(kind string) string {
+	if rest, ok := strings.CutSuffix(kind, "y"); ok {
+		return rest + "ies"
+	}
+	return kind + "s"
 }
 
 // AddToScheme adds the kinds of a landscape to a scheme.

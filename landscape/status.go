@@ -201,6 +201,9 @@ func (s *Status) Text() string {
 
 // Mark is one sign for the health.
 func (s *Status) Mark() string {
+	if s.Health == Well && s.Drifted {
+		return "⚠"
+	}
 	return map[Health]string{Well: "✔", Working: "►", Failing: "✗", Held: "⚠"}[s.Health]
 }
 

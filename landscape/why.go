@@ -6,11 +6,13 @@ package landscape
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,10 +82,8 @@ func (s *Snapshot) Why(object client.Object, now time.Time) *Explanation {
 		}
 		current = next
 	}
-	last := &why.Chain[len(why.Chain)-1].Status
-	if last.Health != Well {
-		words := reasons()[last.Reason]
-		why.Means, why.Cure = words.Means, cmp.Or(why.Cure, words.Cure)
+	why.advise()
+	if last := &why.Chain[len(why.Chain)-1].Status; last.Health != Well || last.Drifted {
 		why.Git = s.git(cause)
 	}
 	if inst, ok := object.(*v1alpha1.Installation); ok {
@@ -100,10 +100,37 @@ func (s *Snapshot) Why(object client.Object, now time.Time) *Explanation {
 	return why
 }
 
+// advise adds what the reference says of the last reason in the chain that it knows a cure for.
+func (w *Explanation) advise() {
+	for _, link := range slices.Backward(w.Chain) {
+		reason := link.Status.Reason
+		switch {
+		case link.Status.Health == Well && link.Status.Drifted:
+			reason = protocol.ReasonDrift
+		case link.Status.Health == Well:
+			return
+		case link.Status.Pending && link.Status.Reason == "":
+			reason = reasonNotPickedUp
+		}
+		if words := reasons()[reason]; words.Cure != "" {
+			w.Means, w.Cure = words.Means, cmp.Or(w.Cure, words.Cure)
+			return
+		}
+	}
+}
+
+// reasonNotPickedUp is what a DeployItem gets that no deployer begins in time.
+const reasonNotPickedUp = "PickupTimeout"
+
 // cause returns what makes an object not well, and how it leads there; nil where the object itself is the cause. Where the cause does not
 // exist there is only the text.
 func (s *Snapshot) cause(object client.Object, status *Status, now time.Time) (next client.Object, leads string) {
-	if status.Health == Well || status.Health == Held {
+	switch {
+	case kindName(object) == kustomizev1.KustomizationKind:
+		return s.causeOfKustomization(object, now)
+	case status.Health == Well && status.Drifted:
+		return below(drifted(s.Children(object), now))
+	case status.Health == Well || status.Health == Held:
 		return nil, ""
 	}
 	switch object := object.(type) {
@@ -117,17 +144,30 @@ func (s *Snapshot) cause(object client.Object, status *Status, now time.Time) (n
 		if env := s.environmentOf(object); env != nil && StatusOf(env, now).Health != Well {
 			return env, "it belongs to"
 		}
-	default:
-		if kindName(object) == "Kustomization" {
-			return s.causeOfKustomization(object, now)
-		}
 	}
 	return nil, ""
 }
 
+// drifted returns the first object that is not as it was deployed, nil where there is none.
+func drifted(objects []client.Object, now time.Time) client.Object {
+	for _, object := range objects {
+		if status := StatusOf(object, now); status.Drifted {
+			return object
+		}
+	}
+	return nil
+}
+
 // unwellChild returns the child that has failed first, else the one that is still at work.
 func (s *Snapshot) unwellChild(object client.Object, now time.Time) (client.Object, string) {
-	return worst(s.Children(object), now), "below it is"
+	return below(worst(s.Children(object), now))
+}
+
+func below(child client.Object) (client.Object, string) {
+	if child == nil {
+		return nil, ""
+	}
+	return child, "below it is"
 }
 
 // worst returns the first object that fails, else the first that is held or at work; nil where all are well.
@@ -200,7 +240,11 @@ func (s *Snapshot) causeOfKustomization(object client.Object, now time.Time) (cl
 			applied = append(applied, inst)
 		}
 	}
-	if inst := worst(applied, now); inst != nil {
+	inst := worst(applied, now)
+	if inst == nil {
+		inst = drifted(applied, now)
+	}
+	if inst != nil {
 		return inst, "it applies"
 	}
 	if source := s.sourceOf(object); source != nil && StatusOf(source, now).Health != Well {
@@ -266,7 +310,7 @@ func (s *Snapshot) notes(object client.Object, status *Status, now time.Time) []
 	if alive := s.deployersOf(item, now); len(alive) > 0 {
 		return append(notes, "Alive and serving it: "+strings.Join(alive, ", ")+".")
 	}
-	return append(notes, "No deployer that serves type "+item.Spec.Type+" with this Target renews its Lease.")
+	return append(notes, "No deployer that serves type "+item.Spec.Type+" for it renews its Lease.")
 }
 
 // deployersOf names the deployers that serve an item and whose Leases hold.
@@ -402,10 +446,18 @@ var reasons = sync.OnceValue(func() map[string]words {
 	}
 	all := map[string]words{}
 	for _, each := range list {
+		each.Means, each.Cure = plain(each.Means), plain(each.Cure)
 		all[each.Reason] = each
 	}
 	return all
 })
+
+var linkInPage = regexp.MustCompile(`\[([^\]]+)\]\([^)]*\)`)
+
+// plain is a text of a page without its links and marks.
+func plain(text string) string {
+	return strings.ReplaceAll(linkInPage.ReplaceAllString(text, "$1"), "`", "")
+}
 
 // Lines says an explanation in lines of at most width characters; 0 is no limit.
 func (w *Explanation) Lines(width int, paint Palette, now time.Time) []string {
@@ -443,7 +495,7 @@ func (w *Explanation) Lines(width int, paint Palette, now time.Time) []string {
 	}
 	section := func(title, text string) {
 		if text != "" {
-			add(0, paint.Bold(title)+" "+strings.ReplaceAll(text, "`", ""))
+			add(0, paint.Bold(title)+" "+text)
 		}
 	}
 	lines = append(lines, "")

@@ -35,7 +35,7 @@ func eventsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			snapshot, err := v.read(cmd)
+			snapshot, err := v.read(cmd, append([]string{"Kustomization", "Installation", "Execution", "DeployItem"}, kind)...)
 			if err != nil {
 				return err
 			}

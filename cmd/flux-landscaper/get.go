@@ -25,7 +25,7 @@ func showCommand() *cobra.Command {
 	for _, kind := range landscape.Kinds[:7] {
 		get := &getFlags{kinds: []string{kind.Name}}
 		aliases := append([]string{strings.ToLower(kind.Name)}, kind.Short...)
-		cmd.AddCommand(get.command(kind.Plural, aliases, "Show "+plain(kind.Plural)))
+		cmd.AddCommand(get.command(kind.Plural, aliases, "Show "+landscape.PluralOf(kind.Name)))
 	}
 	environments := &getFlags{kinds: []string{"Environment", "Installation"}, table: environmentTable}
 	deployers := &getFlags{kinds: []string{"DeployerRegistration", "Environment", "Installation"}, table: deployerTable}
@@ -35,16 +35,6 @@ func showCommand() *cobra.Command {
 		deployers.command("deployers", []string{"deployer", "dreg", "deployerregistrations"}, "Show the deployers of all Environments, and how far they are"),
 		all.command("all", nil, "Show all of a namespace, kind by kind"))
 	return cmd
-}
-
-// plain is how a sentence names the objects of a kind.
-func plain(plural string) string {
-	for _, kind := range landscape.Kinds {
-		if kind.Plural == plural {
-			return kind.Name + "s"
-		}
-	}
-	return plural
 }
 
 // getFlags are the flags of get.

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,6 +25,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flux-landscaper/flux-landscaper/landscape"
 )
@@ -35,6 +37,7 @@ var version = "v0.0.0-dev"
 var errReported = errors.New("reported")
 
 func main() {
+	log.SetLogger(logr.Discard()) // errors are returned
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	switch err := rootCommand().ExecuteContext(ctx); {
@@ -88,6 +91,7 @@ func rootCommand() *cobra.Command {
 	root.AddCommand(blueprintCommand(), componentCommand(), deployerCommand(), agentCommand(), mirrorCommand(), showCommand(), installationCommand(), targetCommand(),
 		reconcileCommand(), suspendCommand(), resumeCommand(), interruptCommand(), waitCommand(), deleteCommand(), checkCommand(), lintCommand(), schemaCommand())
 	root.AddCommand(showTreeCommand(), whyCommand(), traceCommand(), eventsCommand())
+	root.FParseErrWhitelist.UnknownFlags = true // as in group
 	root.SetFlagErrorFunc(flagError)
 	return root
 }

@@ -146,6 +146,7 @@ func checkOutput(value string, known ...string) error {
 // group returns a command that only holds others.
 func group(use, short string, aliases []string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Aliases: aliases, Short: short, Args: cobra.ArbitraryArgs, RunE: helpOrUnknown}
+	cmd.FParseErrWhitelist.UnknownFlags = true // they are of a command that is none, which is what is wrong
 	cmd.AddCommand(commands...)
 	return cmd
 }

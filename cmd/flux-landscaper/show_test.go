@@ -4,9 +4,11 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"maps"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -88,7 +90,7 @@ func TestALandscapeIsShown(t *testing.T) {
 	assert.Contains(t, all, "\ntarget/fenced")
 	assert.Contains(t, run("get env"), "unreachable")
 
-	assert.Regexp(t, `(?m)^│  └─ DeployItem postgres +✔ Succeeded +drifted`, run("tree -n team"))
+	assert.Regexp(t, `(?m)^│  └─ DeployItem postgres +⚠ Succeeded +drifted`, run("tree -n team"))
 	assert.Contains(t, run("tree web -n team --data"), "imports DataObject database-url from database")
 	assert.NotContains(t, run("tree -n team --failed"), "web-cache")
 	assert.Contains(t, p.fail("tree", "deployitem/x", "--kubeconfig", "kubeconfig"), "a tree is that of a Kustomization or Installation, not of a DeployItem")
@@ -119,6 +121,38 @@ func TestALandscapeIsShown(t *testing.T) {
 	}
 	assert.Contains(t, p.must("__complete", "why", "--kubeconfig", "kubeconfig", "-n", "team", "installation/"), "installation/reports\n")
 	assert.Contains(t, p.must("__complete", "tree", "--kubeconfig", "kubeconfig", "-n", ""), "team\n")
+}
+
+// TestChangedRowsArePrintedWhileAListIsWatched has one row that changes and others that do not.
+func TestChangedRowsArePrintedWhileAListIsWatched(t *testing.T) {
+	cluster := platform.New(t, platform.Options{LandscaperCRDs: true})
+	c, err := connect(cluster.RestConfig)
+	require.NoError(t, err)
+	shop, other := installation("shop"), installation("other")
+	shop.Namespace, other.Namespace = "default", "default"
+	require.NoError(t, c.Create(t.Context(), shop))
+	require.NoError(t, c.Create(t.Context(), other))
+	p := start(t)
+	p.write("kubeconfig", string(cluster.Kubeconfig))
+	watch := exec.CommandContext(t.Context(), p.binary, "get", "installations", "-w", "--kubeconfig", "kubeconfig")
+	watch.Dir = p.home
+	out, err := watch.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, watch.Start())
+	defer func() { _, _ = watch.Process.Kill(), watch.Wait() }()
+	lines := bufio.NewScanner(out)
+	next := func() string {
+		require.True(t, lines.Scan(), "the command ended")
+		return lines.Text()
+	}
+	assert.Contains(t, next(), "NAME")
+	assert.Regexp(t, `^other `, next())
+	assert.Regexp(t, `^shop .* False +False +True`, next())
+
+	shop.Spec.Suspend = true
+	require.NoError(t, c.Update(t.Context(), shop))
+
+	assert.Regexp(t, `^shop .* True `, next())
 }
 
 // copyOfWords is the name of the copy of an import in testdata.

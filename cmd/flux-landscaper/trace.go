@@ -71,7 +71,7 @@ func (f *traceFlags) run(cmd *cobra.Command, object string) error {
 	if err != nil {
 		return err
 	}
-	snapshot, err := v.read(cmd)
+	snapshot, err := v.read(cmd, "DeployItem", "Execution", "Installation", "Kustomization", "GitRepository", "OCIRepository")
 	if err != nil {
 		return err
 	}

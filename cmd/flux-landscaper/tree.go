@@ -98,7 +98,7 @@ func (f *treeFlags) run(cmd *cobra.Command, args []string) error {
 	if f.watch {
 		return f.follow(cmd, v, kind, name)
 	}
-	snapshot, err := v.read(cmd)
+	snapshot, err := v.read(cmd, f.reads()...)
 	if err != nil {
 		return err
 	}
@@ -121,6 +121,15 @@ func (f *treeFlags) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// reads are the kinds that the tree is made of.
+func (f *treeFlags) reads() []string {
+	kinds := []string{"Kustomization", "Installation", "Execution", "DeployItem"}
+	if f.data {
+		kinds = append(kinds, "DataObject", "Target")
+	}
+	return kinds
+}
+
 func (f *treeFlags) tree(snapshot *landscape.Snapshot, under client.Object) []*landscape.Node {
 	return snapshot.Tree(landscape.TreeOptions{Data: f.data, Failed: f.failed, Under: under, Now: time.Now()})
 }
@@ -140,7 +149,7 @@ func (f *treeFlags) follow(cmd *cobra.Command, v *viewer, kind, name string) err
 		}
 		printLines(cmd.OutOrStdout(), changes.Lines(roots, time.Now()))
 		return nil
-	})
+	}, f.reads()...)
 }
 
 // named reads KIND NAME, KIND/NAME or NAME.
@@ -191,7 +200,7 @@ func find(snapshot *landscape.Snapshot, namespace, kind, name string) (client.Ob
 		}
 	}
 	if slices.Contains(snapshot.Withheld, kind) {
-		return nil, fmt.Errorf("you may not list %ss in %s", kind, where(namespace))
+		return nil, fmt.Errorf("you may not list %s in %s", landscape.PluralOf(kind), where(namespace))
 	}
 	return nil, fmt.Errorf("there is no %s %s in %s", kind, name, where(namespace))
 }

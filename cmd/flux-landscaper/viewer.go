@@ -49,7 +49,11 @@ func (v *viewer) read(cmd *cobra.Command, kinds ...string) (*landscape.Snapshot,
 		return nil, fmt.Errorf("%s: %w", v.at, err)
 	}
 	if len(snapshot.Withheld) > 0 {
-		printWarning(cmd, "you may not list %ss in %s; they are left out", strings.Join(snapshot.Withheld, "s, "), where(v.namespace))
+		var withheld []string
+		for _, kind := range snapshot.Withheld {
+			withheld = append(withheld, landscape.PluralOf(kind))
+		}
+		printWarning(cmd, "you may not list %s in %s; they are left out", strings.Join(withheld, ", "), where(v.namespace))
 	}
 	return snapshot, nil
 }
