@@ -6,10 +6,7 @@ package landscape
 import (
 	"cmp"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -18,11 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
-	"github.com/flux-landscaper/flux-landscaper/docs/spec"
 )
 
 // Explanation says why an object is as it is.
@@ -99,28 +94,6 @@ func (s *Snapshot) Why(object client.Object, now time.Time) *Explanation {
 	}
 	return why
 }
-
-// advise adds what the reference says of the last reason in the chain that it knows a cure for.
-func (w *Explanation) advise() {
-	for _, link := range slices.Backward(w.Chain) {
-		reason := link.Status.Reason
-		switch {
-		case link.Status.Health == Well && link.Status.Drifted:
-			reason = protocol.ReasonDrift
-		case link.Status.Health == Well:
-			return
-		case link.Status.Pending && link.Status.Reason == "":
-			reason = reasonNotPickedUp
-		}
-		if words := reasons()[reason]; words.Cure != "" {
-			w.Means, w.Cure = words.Means, cmp.Or(w.Cure, words.Cure)
-			return
-		}
-	}
-}
-
-// reasonNotPickedUp is what a DeployItem gets that no deployer begins in time.
-const reasonNotPickedUp = "PickupTimeout"
 
 // cause returns what makes an object not well, and how it leads there; nil where the object itself is the cause. Where the cause does not
 // exist there is only the text.
@@ -355,160 +328,4 @@ func (s *Snapshot) git(object client.Object) string {
 		text += " of " + source.Spec.URL
 	}
 	return text
-}
-
-// trigger says what started the last job of an Installation, as far as its status tells.
-func trigger(inst *v1alpha1.Installation) string {
-	status := &inst.Status
-	times, clock := status.TransitionTimes, status.AutomaticReconcileStatus
-	switch {
-	case status.JobID == "" || times == nil || times.TriggerTime == nil:
-		return ""
-	case !inst.IsRoot():
-		return "the job of its parent"
-	case status.OperationJobID == status.JobID:
-		return "a person: the annotation " + v1alpha1.OperationAnnotation
-	case clock != nil && !clock.LastReconcileTime.IsZero() && times.TriggerTime.Sub(clock.LastReconcileTime.Time).Abs() < 2*time.Second:
-		return "the clock: spec.automaticReconcile"
-	case len(status.History) == 0:
-		return ""
-	case status.History[0].TotalReconciliations > 1:
-		return "a request, or the retry of a failed job: the content is the same as before"
-	case len(status.History) > 1 && status.History[0].Metadata["revision"] != status.History[1].Metadata["revision"]:
-		return fmt.Sprintf("the source: %s after %s", Short(status.History[0].Metadata["revision"]), Short(status.History[1].Metadata["revision"]))
-	case len(status.History) > 1:
-		return "new content: the spec, the imports or the files of the source"
-	}
-	return "the first content that was seen"
-}
-
-// path follows who ended last in the last job, from an object down, and who that one had to wait for.
-func (s *Snapshot) path(object job) []Leg {
-	var legs []Leg
-	seen := map[job]bool{}
-	for current := object; current != nil && !seen[current]; {
-		seen[current] = true
-		if times := current.Job().TransitionTimes; times != nil && times.TriggerTime != nil && times.FinishedTime != nil && kindName(current) != "Execution" {
-			legs = append(legs, Leg{nameOfLeg(current), *times.TriggerTime, metav1.Duration{Duration: times.FinishedTime.Sub(times.TriggerTime.Time)}})
-		}
-		next := lastEnded(s.Children(current), object.Job().JobID)
-		if inst, ok := current.(*v1alpha1.Installation); ok && next == nil && current != object {
-			next = s.lastProducer(inst, seen)
-		}
-		current = next
-	}
-	return legs
-}
-
-func nameOfLeg(object client.Object) ID {
-	id := IDOf(object)
-	id.Name = cmp.Or(object.GetLabels()[v1alpha1.ExecutionManagedNameLabel], id.Name)
-	return id
-}
-
-// lastEnded returns the object of a job that ended last, nil where none has.
-func lastEnded(objects []client.Object, id string) job {
-	var last job
-	for _, object := range objects {
-		object, ok := object.(job)
-		if !ok || object.Job().JobID != id || object.Job().TransitionTimes == nil || object.Job().TransitionTimes.FinishedTime == nil {
-			continue
-		}
-		if last == nil || last.Job().TransitionTimes.FinishedTime.Before(object.Job().TransitionTimes.FinishedTime) {
-			last = object
-		}
-	}
-	return last
-}
-
-// lastProducer returns the sibling of the same job that a sub-installation waited for longest.
-func (s *Snapshot) lastProducer(inst *v1alpha1.Installation, seen map[job]bool) job {
-	var siblings []client.Object
-	for _, imported := range s.Imports(inst) {
-		if imported.From != nil && !seen[imported.From] && s.Parent(imported.From) == s.Parent(inst) {
-			siblings = append(siblings, imported.From)
-		}
-	}
-	return lastEnded(siblings, inst.Status.JobID)
-}
-
-// words are what the reference says of a reason.
-type words struct {
-	Reason string `json:"reason"`
-	Means  string `json:"means"`
-	Cure   string `json:"cure"`
-}
-
-var reasons = sync.OnceValue(func() map[string]words {
-	var list []words
-	if err := foreign.Unmarshal(spec.Reasons, &list); err != nil {
-		panic(err) // it is part of the program, and a test reads it
-	}
-	all := map[string]words{}
-	for _, each := range list {
-		each.Means, each.Cure = plain(each.Means), plain(each.Cure)
-		all[each.Reason] = each
-	}
-	return all
-})
-
-var linkInPage = regexp.MustCompile(`\[([^\]]+)\]\([^)]*\)`)
-
-// plain is a text of a page without its links and marks.
-func plain(text string) string {
-	return strings.ReplaceAll(linkInPage.ReplaceAllString(text, "$1"), "`", "")
-}
-
-// Lines says an explanation in lines of at most width characters; 0 is no limit.
-func (w *Explanation) Lines(width int, paint Palette, now time.Time) []string {
-	var lines []string
-	add := func(indent int, text string) {
-		before := strings.Repeat(" ", indent)
-		if width > 0 {
-			text = strings.Join(Wrap(text, width-indent), "\n")
-		}
-		for line := range strings.SplitSeq(text, "\n") {
-			lines = append(lines, strings.TrimRight(before+line, " "))
-		}
-	}
-	indent := 0
-	for _, link := range w.Chain {
-		status := &link.Status
-		head := strings.TrimSpace(fmt.Sprintf("%s %s  %s", status.Mark(), paint.Bold(link.ID.String()), status.Word()))
-		if status.Reason != "" && status.Reason != status.Word() && status.Health != Well {
-			head += ", " + status.Reason
-		}
-		if status.Since != nil && !status.Since.IsZero() {
-			head += fmt.Sprintf(", since %s (%s)", status.Since.UTC().Format(time.RFC3339), ShowAge(status.Since.Time, now))
-		}
-		add(indent, head)
-		if message := Short(strings.TrimRight(status.Message, "\n")); message != "" && (link.Leads == "" || indent == 0) {
-			add(indent+4, message)
-		}
-		for _, note := range link.Notes {
-			add(indent+4, note)
-		}
-		if link.Leads != "" {
-			indent += 2
-			add(indent, link.Leads)
-		}
-	}
-	section := func(title, text string) {
-		if text != "" {
-			add(0, paint.Bold(title)+" "+text)
-		}
-	}
-	lines = append(lines, "")
-	section("Means:", w.Means)
-	section("To do:", w.Cure)
-	section("Where:", w.Git)
-	section("Held up:", strings.Join(w.HeldUp, ", "))
-	section("Started by:", w.Trigger)
-	for i, leg := range w.Path {
-		if i == 0 {
-			lines = append(lines, paint.Bold("Last job, by who ended last:"))
-		}
-		add(2, fmt.Sprintf("%s  %s  %s", leg.Began.UTC().Format(time.TimeOnly), fmt.Sprintf("%7s", fmt.Sprintf("%.0fs", leg.Took.Seconds())), leg.ID))
-	}
-	return slices.Compact(lines)
 }
