@@ -21,6 +21,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -186,13 +187,13 @@ func (k *checkup) processes(ctx context.Context) error {
 	controllers := 0
 	for i := range all.Items {
 		deployment := &all.Items[i]
-		containers := deployment.Spec.Template.Spec.Containers
-		if len(containers) == 0 || containers[0].Name != "landscaper" || len(containers[0].Args) == 0 {
+		name := process(deployment.Spec.Template.Spec)
+		if name == "" {
 			continue
 		}
 		k.deployment(deployment)
-		k.skew(deployment, containers[0].Image)
-		if containers[0].Args[0] == "controller" {
+		k.skew(deployment, deployment.Spec.Template.Spec.Containers[0].Image)
+		if name == "controller" {
 			controllers++
 		}
 	}
@@ -200,6 +201,21 @@ func (k *checkup) processes(ctx context.Context) error {
 		k.fail("there is no controller: install flux/install or the chart landscaper")
 	}
 	return nil
+}
+
+// process returns what a Pod runs of ours, such as controller or deployer helm; empty if nothing.
+func process(pod corev1.PodSpec) string {
+	if len(pod.Containers) == 0 || !strings.Contains(pod.Containers[0].Name, "landscaper") || len(pod.Containers[0].Args) == 0 {
+		return ""
+	}
+	args := pod.Containers[0].Args
+	switch {
+	case args[0] == "deployer" && len(args) > 1:
+		return args[0] + " " + args[1]
+	case slices.Contains([]string{"controller", "webhooks", "agent"}, args[0]):
+		return args[0]
+	}
+	return ""
 }
 
 // skew warns of a process that is more than one minor version away from this command.
