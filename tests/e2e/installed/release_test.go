@@ -68,14 +68,20 @@ func TestAReleaseIsInstalledByFlux(t *testing.T) {
 	assert.NoError(t, c.Client().Get(c.ctx, client.ObjectKey{Name: "installations.landscaper.gardener.cloud"}, crds))
 }
 
-// check lets the command line look at the cluster.
+// check lets the command line look at the cluster, and at the logs of its Pods.
 func (c *cluster) check() {
 	c.Helper()
 	cli, err := binaries.BuildCLI(c.ctx)
 	require.NoError(c, err)
-	out, err := exec.CommandContext(c.ctx, cli, "check", "--kubeconfig", c.KubeconfigPath).CombinedOutput()
-	require.NoError(c, err, string(out))
-	for _, line := range []string{"✔ ls-system/landscaper-controller " + c.Registry.Host, "✔ deployer helm.deployer.landscaper.gardener.cloud carries out landscaper.gardener.cloud/helm"} {
-		assert.Contains(c, string(out), line)
+	run := func(args ...string) string {
+		out, err := exec.CommandContext(c.ctx, cli, append(args, "--kubeconfig", c.KubeconfigPath)...).CombinedOutput()
+		require.NoError(c, err, string(out))
+		return string(out)
+	}
+	out := run("check")
+	assert.Contains(c, out, "✔ ls-system/landscaper-controller "+c.Registry.Host)
+	assert.Contains(c, out, "✔ deployer helm.deployer.landscaper.gardener.cloud carries out landscaper.gardener.cloud/helm")
+	for name := range c.jobs() {
+		assert.Contains(c, run("logs", "installation/"+name, "-n", sample.Namespace), " info controller "+name+": job ended Succeeded")
 	}
 }
