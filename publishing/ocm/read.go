@@ -181,22 +181,22 @@ func Sign(ctx context.Context, r publishing.Registry, place *Place, versions []c
 	for i := range versions {
 		made[versions[i].Descriptor.Key()] = versions[i].Descriptor
 	}
-	others := component.Resolver(component.ResolverFunc(nowhere))
+	others := component.Resolver(nowhere)
 	if place != nil {
 		reader, err := NewReader(r, place)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = reader.Close() }()
-		others = component.ResolverFunc(func(ctx context.Context, key component.Key, _ component.Hint) (*component.Descriptor, error) {
+		others = func(ctx context.Context, key component.Key, _ component.Hint) (*component.Descriptor, error) {
 			return reader.Get(ctx, key)
-		})
+		}
 	}
-	resolver := component.ResolverFunc(func(ctx context.Context, key component.Key, hint component.Hint) (*component.Descriptor, error) {
+	resolver := component.Resolver(func(ctx context.Context, key component.Key, hint component.Hint) (*component.Descriptor, error) {
 		if found := made[key]; found != nil {
 			return found, nil
 		}
-		return others.Resolve(ctx, key, hint)
+		return others(ctx, key, hint)
 	})
 	for i := range versions {
 		closed, err := component.Closure(ctx, versions[i].Descriptor, resolver, component.Limits{})

@@ -36,7 +36,7 @@ func many(b *testing.B) (*component.Descriptor, component.Resolver) {
 		}
 		known[d.Key()] = d
 	}
-	return known[key("c0")], component.ResolverFunc(func(_ context.Context, k component.Key, _ component.Hint) (*component.Descriptor, error) {
+	return known[key("c0")], component.Resolver(func(_ context.Context, k component.Key, _ component.Hint) (*component.Descriptor, error) {
 		return known[k], nil
 	})
 }

@@ -27,19 +27,9 @@ type Hint struct {
 	Repository Typed
 }
 
-// Resolver finds descriptors. It has to be safe for concurrent use.
-type Resolver interface {
-	// Resolve returns the descriptor of a component version. The error is, or wraps, ErrNotFound when there is no such version.
-	Resolve(ctx context.Context, key Key, hint Hint) (*Descriptor, error)
-}
-
-// ResolverFunc is a function as a Resolver.
-type ResolverFunc func(ctx context.Context, key Key, hint Hint) (*Descriptor, error)
-
-// Resolve calls the function.
-func (f ResolverFunc) Resolve(ctx context.Context, key Key, hint Hint) (*Descriptor, error) {
-	return f(ctx, key, hint)
-}
+// Resolver returns the descriptor of a component version. The error is, or wraps, ErrNotFound when there is no such version. It has to be safe for
+// concurrent use.
+type Resolver func(ctx context.Context, key Key, hint Hint) (*Descriptor, error)
 
 // Limits of a closure. Zero fields mean the defaults.
 type Limits struct {
@@ -180,7 +170,7 @@ func (w *walk) visit(ctx context.Context, v *visit) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	found, err := w.resolver.Resolve(ctx, v.ref.Key(), Hint{From: v.from.found, Reference: v.ref})
+	found, err := w.resolver(ctx, v.ref.Key(), Hint{From: v.from.found, Reference: v.ref})
 	if err == nil && found == nil {
 		err = ErrNotFound
 	}

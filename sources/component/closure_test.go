@@ -71,7 +71,7 @@ func namesIn(closed *component.Closed) []string {
 func TestClosureIsTransitiveAndInOrder(t *testing.T) {
 	root := refersTo("root", "b", "a")
 	catalog := newCatalog(refersTo("a", "d"), refersTo("b", "c", "a"), refersTo("c"), refersTo("d", "c"))
-	closed, err := component.Closure(t.Context(), root, catalog, component.Limits{})
+	closed, err := component.Closure(t.Context(), root, catalog.Resolve, component.Limits{})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"root", "b", "a", "c", "d"}, namesIn(closed))
 	assert.Same(t, catalog.versions[key("d")], closed.Find(key("d")))
@@ -83,33 +83,33 @@ func TestClosureIsTransitiveAndInOrder(t *testing.T) {
 
 func TestClosureEndsInCycles(t *testing.T) {
 	root := refersTo("root", "a")
-	closed, err := component.Closure(t.Context(), root, newCatalog(refersTo("a", "b"), refersTo("b", "a", "root", "b")), component.Limits{})
+	closed, err := component.Closure(t.Context(), root, newCatalog(refersTo("a", "b"), refersTo("b", "a", "root", "b")).Resolve, component.Limits{})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"root", "a", "b"}, namesIn(closed))
 }
 
 func TestClosureNamesTheWayToAFailure(t *testing.T) {
-	_, err := component.Closure(t.Context(), refersTo("root", "a"), newCatalog(refersTo("a", "b")), component.Limits{})
+	_, err := component.Closure(t.Context(), refersTo("root", "a"), newCatalog(refersTo("a", "b")).Resolve, component.Limits{})
 	assert.ErrorIs(t, err, component.ErrNotFound)
 	assert.ErrorContains(t, err, "component example.com/root:1.0.0 → example.com/a:1.0.0 → example.com/b:1.0.0 cannot be resolved")
 }
 
 func TestAPartialClosureLeavesOutWhatIsMissing(t *testing.T) {
-	closed, err := component.Closure(t.Context(), refersTo("root", "a", "x"), newCatalog(refersTo("a", "y")), component.Limits{Partial: true})
+	closed, err := component.Closure(t.Context(), refersTo("root", "a", "x"), newCatalog(refersTo("a", "y")).Resolve, component.Limits{Partial: true})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"root", "a"}, namesIn(closed))
 	assert.Equal(t, []component.Key{key("x"), key("y")}, closed.Missing)
 }
 
 func TestClosureTakesNothingForNotFound(t *testing.T) {
-	nothing := component.ResolverFunc(func(context.Context, component.Key, component.Hint) (*component.Descriptor, error) { return nil, nil })
+	nothing := component.Resolver(func(context.Context, component.Key, component.Hint) (*component.Descriptor, error) { return nil, nil })
 	_, err := component.Closure(t.Context(), refersTo("root", "a"), nothing, component.Limits{})
 	assert.ErrorIs(t, err, component.ErrNotFound)
 }
 
 func TestClosureTellsWhoRefers(t *testing.T) {
 	root := refersTo("root", "a")
-	resolver := component.ResolverFunc(func(_ context.Context, k component.Key, hint component.Hint) (*component.Descriptor, error) {
+	resolver := component.Resolver(func(_ context.Context, k component.Key, hint component.Hint) (*component.Descriptor, error) {
 		assert.Same(t, root, hint.From)
 		assert.Same(t, &root.References[0], hint.Reference)
 		return refersTo("a"), nil
@@ -126,7 +126,7 @@ func TestClosureIsParallelWithinItsLimit(t *testing.T) {
 	}
 	var running, most atomic.Int32
 	full := make(chan struct{})
-	resolver := component.ResolverFunc(func(_ context.Context, k component.Key, _ component.Hint) (*component.Descriptor, error) {
+	resolver := component.Resolver(func(_ context.Context, k component.Key, _ component.Hint) (*component.Descriptor, error) {
 		now := running.Add(1)
 		defer running.Add(-1)
 		for seen := most.Load(); now > seen && !most.CompareAndSwap(seen, now); seen = most.Load() {
@@ -149,7 +149,7 @@ func TestClosureIsParallelWithinItsLimit(t *testing.T) {
 
 func TestClosureCancelsTheRestAtTheFirstError(t *testing.T) {
 	broken := errors.New("broken")
-	resolver := component.ResolverFunc(func(ctx context.Context, k component.Key, _ component.Hint) (*component.Descriptor, error) {
+	resolver := component.Resolver(func(ctx context.Context, k component.Key, _ component.Hint) (*component.Descriptor, error) {
 		if k == key("a") {
 			return nil, broken
 		}
@@ -161,13 +161,13 @@ func TestClosureCancelsTheRestAtTheFirstError(t *testing.T) {
 }
 
 func TestAPanicOfAResolverIsAnErrorOfWhoWaits(t *testing.T) {
-	resolver := component.ResolverFunc(func(context.Context, component.Key, component.Hint) (*component.Descriptor, error) { panic("broken") })
+	resolver := component.Resolver(func(context.Context, component.Key, component.Hint) (*component.Descriptor, error) { panic("broken") })
 	_, err := component.Closure(t.Context(), refersTo("root", "a"), resolver, component.Limits{})
 	assert.ErrorContains(t, err, "broke off by a panic")
 }
 
 func TestClosureHasLimits(t *testing.T) {
-	endless := component.ResolverFunc(func(_ context.Context, k component.Key, _ component.Hint) (*component.Descriptor, error) {
+	endless := component.Resolver(func(_ context.Context, k component.Key, _ component.Hint) (*component.Descriptor, error) {
 		name := k.Name[len("example.com/"):]
 		return refersTo(name, name+"1", name+"2"), nil
 	})
@@ -179,7 +179,7 @@ func TestClosureHasLimits(t *testing.T) {
 	}{
 		"more than 10 component versions":   {component.Limits{Components: 10}, endless},
 		"behind more than 3 references":     {component.Limits{Depth: 3}, endless},
-		"take more than 20 bytes of memory": {component.Limits{Bytes: 20}, newCatalog(large)},
+		"take more than 20 bytes of memory": {component.Limits{Bytes: 20}, newCatalog(large).Resolve},
 	} {
 		_, err := component.Closure(t.Context(), refersTo("root", "a"), test.resolver, test.limits)
 		assert.ErrorContains(t, err, want)
@@ -193,7 +193,7 @@ func TestAClosureEndsWhileALevelArrives(t *testing.T) {
 		others = append(others, fmt.Sprintf("c%d", i))
 	}
 	var asked atomic.Int32
-	large := component.ResolverFunc(func(_ context.Context, k component.Key, _ component.Hint) (*component.Descriptor, error) {
+	large := component.Resolver(func(_ context.Context, k component.Key, _ component.Hint) (*component.Descriptor, error) {
 		asked.Add(1)
 		return component.Decode(fmt.Appendf(nil, "meta: {schemaVersion: v2}\ncomponent: {name: %s, version: 1.0.0, labels: [{name: l, value: %s}]}",
 			k.Name, strings.Repeat("x", 1000)))
@@ -207,7 +207,7 @@ func TestLocate(t *testing.T) {
 	a := refersTo("a")
 	a.Resources = []component.Resource{{Element: component.Element{Name: "chart", Version: "1.0.0"}, Type: "helmChart"}}
 	root := refersTo("root", "a")
-	closed, err := component.Closure(t.Context(), root, newCatalog(a), component.Limits{})
+	closed, err := component.Closure(t.Context(), root, newCatalog(a).Resolve, component.Limits{})
 	require.NoError(t, err)
 	locate := func(uri string) (*component.Descriptor, *component.Resource, error) {
 		reference, err := component.ParseReference(uri)
@@ -227,7 +227,7 @@ func TestLocate(t *testing.T) {
 }
 
 func TestViewAll(t *testing.T) {
-	closed, err := component.Closure(t.Context(), refersTo("root", "a"), newCatalog(refersTo("a")), component.Limits{})
+	closed, err := component.Closure(t.Context(), refersTo("root", "a"), newCatalog(refersTo("a")).Resolve, component.Limits{})
 	require.NoError(t, err)
 	v2 := closed.ViewAll(component.SchemaV2).(map[string]any)
 	assert.Equal(t, map[string]any{"schemaVersion": "v2"}, v2["meta"])
@@ -315,7 +315,7 @@ func TestOverwritesApplyToOverwrittenComponentsToo(t *testing.T) {
 	resolver := overwriteList{
 		{Source: side("", "example.com/a", ""), Substitution: side("", "", "2.0.0")},
 		{Source: side("", "example.com/b", ""), Substitution: side("", "", "2.0.0")},
-	}.read().Wrap(component.Typed{}, next)
+	}.read().Wrap(component.Typed{}, next.Resolve)
 	closed, err := component.Closure(t.Context(), root, resolver, component.Limits{})
 	require.NoError(t, err)
 	found, err := closed.Component(root, []map[string]string{{"name": "r0"}, {"name": "r0"}})
@@ -327,7 +327,7 @@ func TestOverwritesApplyToOverwrittenComponentsToo(t *testing.T) {
 func TestTwoReferencesOverwrittenToOneComponent(t *testing.T) {
 	root := version("root", "1.0.0", key("a"), component.Key{Name: "example.com/a", Version: "2.0.0"})
 	next := newCatalog(version("a", "2.0.0", key("c")), refersTo("c"))
-	resolver := overwriteList{{Source: side("", "", "1.0.0"), Substitution: side("", "", "2.0.0")}}.read().Wrap(component.Typed{}, next)
+	resolver := overwriteList{{Source: side("", "", "1.0.0"), Substitution: side("", "", "2.0.0")}}.read().Wrap(component.Typed{}, next.Resolve)
 	next.versions[component.Key{Name: "example.com/c", Version: "2.0.0"}] = version("c", "2.0.0")
 	closed, err := component.Closure(t.Context(), root, resolver, component.Limits{})
 	require.NoError(t, err)
@@ -342,21 +342,21 @@ func TestWrapTellsWhereToLook(t *testing.T) {
 		"given and kept":      {registry(t, "elsewhere"), registry(t, "elsewhere")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			asked := component.ResolverFunc(func(_ context.Context, k component.Key, hint component.Hint) (*component.Descriptor, error) {
+			asked := component.Resolver(func(_ context.Context, k component.Key, hint component.Hint) (*component.Descriptor, error) {
 				assert.True(t, test.want.Equal(hint.Repository), "repository is %s", hint.Repository)
 				return refersTo("a"), nil
 			})
 			overwrites := overwriteList{{Source: side("default", "", ""), Substitution: side("new", "", "")}}
-			_, err := overwrites.read().Wrap(registry(t, "default"), asked).Resolve(t.Context(), key("a"), component.Hint{Repository: test.hint})
+			_, err := overwrites.read().Wrap(registry(t, "default"), asked)(t.Context(), key("a"), component.Hint{Repository: test.hint})
 			require.NoError(t, err)
 		})
 	}
 }
 
 func TestWrapRefusesAnotherComponent(t *testing.T) {
-	liar := component.ResolverFunc(func(context.Context, component.Key, component.Hint) (*component.Descriptor, error) {
+	liar := component.Resolver(func(context.Context, component.Key, component.Hint) (*component.Descriptor, error) {
 		return refersTo("b"), nil
 	})
-	_, err := overwriteList(nil).read().Wrap(component.Typed{}, liar).Resolve(t.Context(), key("a"), component.Hint{})
+	_, err := overwriteList(nil).read().Wrap(component.Typed{}, liar)(t.Context(), key("a"), component.Hint{})
 	assert.ErrorContains(t, err, "holds component example.com/b:1.0.0 where example.com/a:1.0.0 should be")
 }

@@ -37,7 +37,7 @@ func closure(t testing.TB, collection component.Collection, written string) *com
 	name, version, _ := strings.Cut(written, ":")
 	root, err := collection.Component(t.Context(), component.Key{Name: name, Version: version})
 	require.NoError(t, err)
-	resolver := component.ResolverFunc(func(ctx context.Context, key component.Key, _ component.Hint) (*component.Descriptor, error) {
+	resolver := component.Resolver(func(ctx context.Context, key component.Key, _ component.Hint) (*component.Descriptor, error) {
 		return collection.Component(ctx, key)
 	})
 	out, err := component.Closure(t.Context(), root, resolver, component.Limits{})

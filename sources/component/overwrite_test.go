@@ -16,7 +16,7 @@ import (
 )
 
 // answering is a resolver that has every component version.
-var answering = component.ResolverFunc(func(_ context.Context, k component.Key, _ component.Hint) (*component.Descriptor, error) {
+var answering = component.Resolver(func(_ context.Context, k component.Key, _ component.Hint) (*component.Descriptor, error) {
 	return &component.Descriptor{Name: k.Name, Version: k.Version}, nil
 })
 
@@ -25,7 +25,7 @@ func TestWrapNamesTheWrongOverwriteEachTime(t *testing.T) {
 	wrong := component.NewOverwrites([]v1alpha1.ComponentVersionOverwrite{{}, {Source: v1alpha1.ComponentVersionOverwriteReference{ComponentName: "example.com/z", RepositoryContext: &raw}}})
 	resolver := wrong.Wrap(component.Typed{}, answering)
 	for range 2 {
-		_, err := resolver.Resolve(t.Context(), key("a"), component.Hint{})
+		_, err := resolver(t.Context(), key("a"), component.Hint{})
 		assert.EqualError(t, err, "component version overwrites are wrong: overwrites[1].source: repositoryContext: field type is missing; name the type, for example OCIRegistry")
 	}
 }

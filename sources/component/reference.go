@@ -262,7 +262,7 @@ func diff(before, after Location) string {
 // looked for when a hint names no repository; after an overwrite, the hint for next names the repository to use. The resolver refuses a
 // descriptor that names another component version than the one asked for.
 func (o *Overwrites) Wrap(repository Typed, next Resolver) Resolver {
-	return ResolverFunc(func(ctx context.Context, key Key, hint Hint) (*Descriptor, error) {
+	return func(ctx context.Context, key Key, hint Hint) (*Descriptor, error) {
 		before := Location{Repository: repository, Key: key}
 		if !hint.Repository.IsZero() {
 			before.Repository = hint.Repository
@@ -274,12 +274,12 @@ func (o *Overwrites) Wrap(repository Typed, next Resolver) Resolver {
 		if !after.Repository.Equal(before.Repository) {
 			hint.Repository = after.Repository
 		}
-		found, err := next.Resolve(ctx, after.Key, hint)
+		found, err := next(ctx, after.Key, hint)
 		if err != nil {
 			return nil, err
 		}
 		return found, found.Answers(after.Key)
-	})
+	}
 }
 
 // Answers checks that a repository answered with the component version that it was asked for.

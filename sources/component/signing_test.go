@@ -63,7 +63,7 @@ func landscape(t testing.TB) *component.Closed {
 
 func closed(t testing.TB, root *component.Descriptor, others ...*component.Descriptor) *component.Closed {
 	t.Helper()
-	out, err := component.Closure(t.Context(), root, newCatalog(others...), component.Limits{})
+	out, err := component.Closure(t.Context(), root, newCatalog(others...).Resolve, component.Limits{})
 	require.NoError(t, err)
 	return out
 }
@@ -188,7 +188,7 @@ func TestVerifyRefusesOverwrittenComponents(t *testing.T) {
 	b2 := version("b", "2.0.0")
 	b2.Resources = c.Descriptors[2].Resources
 	overwrites := overwriteList{{Source: side("", "example.com/b", ""), Substitution: side("", "", "2.0.0")}}
-	replaced, err := component.Closure(t.Context(), c.Root, overwrites.read().Wrap(component.Typed{}, newCatalog(c.Descriptors[1], b2)), component.Limits{})
+	replaced, err := component.Closure(t.Context(), c.Root, overwrites.read().Wrap(component.Typed{}, newCatalog(c.Descriptors[1], b2).Resolve), component.Limits{})
 	require.NoError(t, err)
 	assert.ErrorContains(t, verify(t, replaced), "an overwrite replaces it")
 }

@@ -39,7 +39,7 @@ func (s *scene) publishSigned(key *rsa.PrivateKey, root *built, others ...*built
 	}
 	s.publish(others...)
 	version := s.version(root)
-	resolver := component.ResolverFunc(func(_ context.Context, key component.Key, _ component.Hint) (*component.Descriptor, error) {
+	resolver := component.Resolver(func(_ context.Context, key component.Key, _ component.Hint) (*component.Descriptor, error) {
 		return byKey[key], nil
 	})
 	closed, err := component.Closure(s.Ctx, version.Descriptor, resolver, component.Limits{})

@@ -57,7 +57,7 @@ func descriptor(t *testing.T, name, references string) *component.Descriptor {
 // resolved returns a component with everything behind it.
 func resolved(t *testing.T, definition v1alpha1.ComponentDescriptorDefinition, where string, root *component.Descriptor, others ...*component.Descriptor) *Component {
 	t.Helper()
-	resolver := component.ResolverFunc(func(_ context.Context, key component.Key, _ component.Hint) (*component.Descriptor, error) {
+	resolver := component.Resolver(func(_ context.Context, key component.Key, _ component.Hint) (*component.Descriptor, error) {
 		for _, other := range others {
 			if other.Key() == key {
 				return other, nil

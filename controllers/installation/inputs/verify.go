@@ -215,7 +215,7 @@ func (f *Component) behind(ctx context.Context, key component.Key) (*component.C
 	if root == nil {
 		return nil, fmt.Errorf("component %s is not among the components behind %s: %w", key, f.closed.Root.Key(), component.ErrNotFound)
 	}
-	resolver := component.ResolverFunc(func(_ context.Context, _ component.Key, hint component.Hint) (*component.Descriptor, error) {
+	resolver := component.Resolver(func(_ context.Context, _ component.Key, hint component.Hint) (*component.Descriptor, error) {
 		return f.closed.Follow(hint.Reference)
 	})
 	return component.Closure(ctx, root, resolver, component.Limits{})
