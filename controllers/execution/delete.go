@@ -19,7 +19,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
-	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
 // decideDeletion starts the deletion job: that of the Installation when it is being deleted too, else an own one. A job that
@@ -222,33 +221,19 @@ func failedUninstall(items []*v1alpha1.DeployItem, job string) (failed *v1alpha1
 // deletable returns the items whose deletion can go on: those that nobody has deleted yet, and those that none of the others depends on.
 // When that leaves none, because they depend on each other in a circle, the order counts for nothing.
 func deletable(items []*v1alpha1.DeployItem) []*v1alpha1.DeployItem {
-	known := dependentsOf(items)
+	dependents := map[string]int{} // how many of the items depend on a template
+	for _, item := range items {
+		for name := range dependenciesOf(item) {
+			dependents[name]++
+		}
+	}
 	next := slices.DeleteFunc(slices.Clone(items), func(item *v1alpha1.DeployItem) bool {
-		return !item.DeletionTimestamp.IsZero() && known.has(item)
+		return !item.DeletionTimestamp.IsZero() && isNeeded(item, dependents)
 	})
 	if len(next) == 0 {
 		return items
 	}
 	return next
-}
-
-// dependents says how many of some items depend on a template.
-type dependents struct {
-	// count is by the name of the template.
-	count map[string]int
-	// children has the names of the templates by those of the DeployItems that execution makes from them.
-	children  map[string]string
-	execution string
-}
-
-func dependentsOf(items []*v1alpha1.DeployItem) *dependents {
-	all := &dependents{count: map[string]int{}}
-	for _, item := range items {
-		for name := range dependenciesOf(item) {
-			all.count[name]++
-		}
-	}
-	return all
 }
 
 // dependenciesOf returns the names of the templates that an item depends on.
@@ -262,28 +247,17 @@ func dependenciesOf(item *v1alpha1.DeployItem) map[string]bool {
 	return all
 }
 
-// has reports whether one of the items, and another than the given one, depends on it. Where somebody has removed the label of an item, its name says from
-// which template it was made.
-func (d *dependents) has(item *v1alpha1.DeployItem) bool {
+// isNeeded reports whether one of the items, and another than the given one, depends on it.
+func isNeeded(item *v1alpha1.DeployItem, dependents map[string]int) bool {
 	name := templateOf(item)
-	if execution := protocol.ControllerOf(item, "Execution"); name == "" && execution != nil {
-		name = d.childrenOf(execution.Name)[item.Name]
+	if execution := protocol.ControllerOf(item, "Execution"); execution != nil {
+		name = madeFrom(item, execution.Name, maps.Keys(dependents))
 	}
-	others := d.count[name]
+	others := dependents[name]
 	if dependenciesOf(item)[name] {
 		others--
 	}
 	return others > 0
-}
-
-func (d *dependents) childrenOf(execution string) map[string]string {
-	if d.children == nil || d.execution != execution {
-		d.execution, d.children = execution, make(map[string]string, len(d.count))
-		for name := range d.count {
-			d.children[storage.ChildName(execution, name)] = name
-		}
-	}
-	return d.children
 }
 
 // release lets the Execution go once no item is left.

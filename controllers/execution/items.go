@@ -6,6 +6,7 @@ package execution
 import (
 	"cmp"
 	"context"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -50,10 +51,10 @@ func (r *Reconciler) pairItems(_ context.Context, s *scope) error {
 func pair(execution *v1alpha1.Execution, templates []v1alpha1.DeployItemTemplate, items []*v1alpha1.DeployItem) (map[string]*v1alpha1.DeployItem, []*v1alpha1.DeployItem) {
 	slices.SortFunc(items, func(a, b *v1alpha1.DeployItem) int { return strings.Compare(a.Name, b.Name) })
 	paired, orphans := map[string]*v1alpha1.DeployItem{}, []*v1alpha1.DeployItem(nil)
-	known := namesOf(execution, templates)
+	known := templatesOf(templates)
 	for _, item := range items {
-		name := known.madeFrom(item)
-		template := known.templates[name]
+		name := madeFrom(item, execution.Name, maps.Keys(known))
+		template := known[name]
 		serves := metav1.IsControlledBy(item, execution) && template != nil && serves(item, template)
 		if _, taken := paired[name]; !serves || taken {
 			orphans = append(orphans, item)
@@ -75,35 +76,27 @@ func deployedType(item *v1alpha1.DeployItem) string {
 	return cmp.Or(protocol.FormerType(item), item.Spec.Type)
 }
 
-// names finds the templates of an Execution by their names, of which there may be thousands.
-type names struct {
-	execution *v1alpha1.Execution
-	templates map[string]*v1alpha1.DeployItemTemplate
-	// children has the names of the templates by those of their DeployItems; nil until one is asked for.
-	children map[string]string
-}
-
-func namesOf(execution *v1alpha1.Execution, templates []v1alpha1.DeployItemTemplate) *names {
-	known := &names{execution: execution, templates: make(map[string]*v1alpha1.DeployItemTemplate, len(templates))}
+// templatesOf returns templates by name.
+func templatesOf(templates []v1alpha1.DeployItemTemplate) map[string]*v1alpha1.DeployItemTemplate {
+	byName := make(map[string]*v1alpha1.DeployItemTemplate, len(templates))
 	for i := range templates {
-		known.templates[templates[i].Name] = &templates[i]
+		byName[templates[i].Name] = &templates[i]
 	}
-	return known
+	return byName
 }
 
-// madeFrom returns the name of the template that an item was made from. Where somebody has removed the label that says so the name of the item does: nothing
-// is uninstalled for a label.
-func (n *names) madeFrom(item *v1alpha1.DeployItem) string {
+// madeFrom returns which of the named templates of an Execution an item was made from. Where somebody has removed the label that says so the name of the
+// item does: nothing is uninstalled for a label.
+func madeFrom(item *v1alpha1.DeployItem, execution string, names iter.Seq[string]) string {
 	if name := templateOf(item); name != "" {
 		return name
 	}
-	if n.children == nil {
-		n.children = make(map[string]string, len(n.templates))
-		for name := range n.templates {
-			n.children[storage.ChildName(n.execution.Name, name)] = name
+	for name := range names {
+		if storage.ChildName(execution, name) == item.Name {
+			return name
 		}
 	}
-	return n.children[item.Name]
+	return ""
 }
 
 // templateOf returns the name of the template that an item was made from, as its label says.

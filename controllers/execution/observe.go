@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -257,9 +258,9 @@ func lostItem(execution *v1alpha1.Execution, templates []v1alpha1.DeployItemTemp
 	if !status.IsIdle() || status.Phase != v1alpha1.PhaseSucceeded || execution.Generation != status.ObservedGeneration {
 		return "", ""
 	}
-	known, present := namesOf(execution, templates), make(map[string]*v1alpha1.DeployItem, len(items))
+	known, present := templatesOf(templates), make(map[string]*v1alpha1.DeployItem, len(items))
 	for _, item := range items {
-		if name := known.madeFrom(item); item.DeletionTimestamp.IsZero() && present[name] == nil {
+		if name := madeFrom(item, execution.Name, maps.Keys(known)); item.DeletionTimestamp.IsZero() && present[name] == nil {
 			present[name] = item
 		}
 	}

@@ -235,13 +235,10 @@ const (
 // unknownReason stands for a reason that holds nothing usable.
 const unknownReason = "Error"
 
-// validReason is the pattern that the API server demands of the reasons of conditions.
-var validReason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
-
 // Reason returns a reason that conditions accept: the given one if it is valid, else its letters and digits in CamelCase. Reasons come
 // from deployers of others, too, and one that the API server refuses would keep the whole status from being written.
 func Reason(reason string) string {
-	if len(reason) <= maxReason && validReason.MatchString(reason) {
+	if len(reason) <= maxReason && conditionReason.MatchString(reason) {
 		return reason
 	}
 	var camel strings.Builder

@@ -5,7 +5,8 @@ package queue
 
 import (
 	"context"
-	"hash/fnv"
+	"crypto/sha256"
+	"encoding/binary"
 	"math"
 	"strconv"
 	"sync"
@@ -148,21 +149,10 @@ func (j Jitter) part(d time.Duration, of float64) time.Duration {
 	return time.Duration(float64(d) * of * float64(j) / 100)
 }
 
-// fraction returns a number from 0 to 1 for a seed.
+// fraction returns a number from 0 to 1 for a seed. Seeds that differ in their last character only are far apart.
 func fraction(seed string) float64 {
-	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(seed))
-	const steps = 1 << 21
-	return float64(mix(hash.Sum64())%(steps+1)) / steps
-}
-
-// mix makes every bit of a hash depend on all others: seeds that differ in their last character only are to be far apart.
-func mix(x uint64) uint64 {
-	x ^= x >> 33
-	x *= 0xff51afd7ed558ccd
-	x ^= x >> 33
-	x *= 0xc4ceb9fe1a85ec53
-	return x ^ x>>33
+	sum := sha256.Sum256([]byte(seed))
+	return float64(binary.BigEndian.Uint32(sum[:])) / math.MaxUint32
 }
 
 // ReasonFinalizerRestored is the reason of the event about a finalizer that somebody has removed and that is back.

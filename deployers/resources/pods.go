@@ -91,7 +91,7 @@ func podsOf(ctx context.Context, cluster *target.Cluster, live *unstructured.Uns
 	if err != nil {
 		return nil
 	}
-	return podsIn(found.Items[:min(len(found.Items), maxPods)]) // a target may send more than it is asked for
+	return podsIn(found.Items)
 }
 
 // podsIn returns Pods as Go types; none where a target has some that cannot be such.

@@ -6,7 +6,6 @@ package resources
 import (
 	"bytes"
 	"encoding/base64"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -21,7 +20,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
@@ -129,18 +127,6 @@ func TestSecretsAreFoundInALogInLittleTime(t *testing.T) {
 func TestLinesOfSecretsAreFoundOnce(t *testing.T) {
 	secret := parse(t, "{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {a: \"long line\\nline\\n\\n\\nline\\nabc\", b: line}}")
 	assert.Equal(t, []string{"long line\nline\n\n\nline\nabc", "long line", "line"}, ConfidentialIn([]Desired{{Object: secret}}))
-}
-
-func TestOfMorePodsThanAskedForOnlySoManyAreLookedAt(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"apiVersion": "v1", "kind": "PodList", "items": [{}%s]}`, strings.Repeat(",{}", 2*maxPods))
-	}))
-	defer server.Close()
-	pods, err := dynamic.NewForConfig(&rest.Config{Host: server.URL})
-	require.NoError(t, err)
-	live := parse(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: shop}, spec: {selector: {matchLabels: {app: web}}}}")
-	assert.Len(t, podsOf(t.Context(), &target.Cluster{Dynamic: pods}, live), maxPods)
 }
 
 // TestPodsThatNobodyCanWorkOutHaveNoTrouble has a Pod of a target that would panic when it became a Go type; a larger exponent would take hours.
