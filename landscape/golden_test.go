@@ -152,6 +152,8 @@ func TestSelectedByLabelsAndNames(t *testing.T) {
 	assert.Len(t, s.Select("Installation", ListOptions{Selector: storage}), 1)
 	assert.Len(t, s.Select("DataObject", ListOptions{Names: []string{"words"}}), 1, "the copy has the name, too")
 	assert.Nil(t, s.Find("Installation", "other", "web"))
+	require.NotNil(t, s.Find("DeployItem", "", "postgres"), "as the tree shows it")
+	assert.NotEqual(t, "postgres", s.Find("DeployItem", "", "postgres").GetName())
 }
 
 func bufferOf(text []byte) *bufio.Reader { return bufio.NewReader(bytes.NewReader(text)) }

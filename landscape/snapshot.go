@@ -222,9 +222,10 @@ func (s *Snapshot) Objects(kind string) []client.Object {
 	return objects
 }
 
-// Find returns the object of a kind by its name, or nil. Targets and DataObjects are known by the name of the original, too.
+// Find returns the object of a kind by its name, or nil. Targets and DataObjects are known by the name of the original, too, and DeployItems by that of
+// their template where only one has it.
 func (s *Snapshot) Find(kind, namespace, name string) client.Object {
-	var found client.Object
+	var others []client.Object
 	for _, object := range s.Objects(kind) {
 		if object.GetNamespace() != "" && namespace != "" && object.GetNamespace() != namespace {
 			continue
@@ -232,11 +233,14 @@ func (s *Snapshot) Find(kind, namespace, name string) client.Object {
 		if object.GetName() == name {
 			return object
 		}
-		if found == nil && !IsCopy(object) && NameOf(object) == name {
-			found = object
+		if !IsCopy(object) && (NameOf(object) == name || object.GetLabels()[v1alpha1.ExecutionManagedNameLabel] == name) {
+			others = append(others, object)
 		}
 	}
-	return found
+	if len(others) == 0 || kind == "DeployItem" && len(others) > 1 {
+		return nil
+	}
+	return others[0]
 }
 
 // ID names an object of any cluster.
