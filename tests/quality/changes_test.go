@@ -44,3 +44,21 @@ func TestChangesGoToRoomsThatExist(t *testing.T) {
 		}
 	}
 }
+
+func TestArchitectureNamesFilesThatExist(t *testing.T) {
+	module := loaded(t)
+	page, err := os.ReadFile(module.Path("docs/architecture.md"))
+	require.NoError(t, err)
+	assert.LessOrEqual(t, len(strings.Fields(string(page))), 2500, "words")
+	_, way, found := strings.Cut(string(page), "\n## The way of an Installation\n")
+	require.True(t, found)
+	way, _, _ = strings.Cut(way, "\n## ")
+	named := 0
+	for _, word := range inBackticks.FindAllStringSubmatch(way, -1) {
+		if strings.HasSuffix(word[1], ".go") && strings.Contains(word[1], "/") {
+			named++
+			assert.True(t, exists(module.Path(word[1])), "there is no %s", word[1])
+		}
+	}
+	assert.Greater(t, named, 12)
+}
