@@ -115,7 +115,7 @@ func (w *Explanation) Lines(width int, paint Palette, now time.Time) []string {
 		if i == 0 {
 			lines = append(lines, paint.Bold("Last job, by who ended last:"))
 		}
-		add(2, fmt.Sprintf("%s  %s  %s", leg.Began.UTC().Format(time.TimeOnly), fmt.Sprintf("%7s", fmt.Sprintf("%.0fs", leg.Took.Seconds())), leg.ID))
+		add(2, fmt.Sprintf("%s  %s  %s", leg.Began.UTC().Format("15:04:05Z"), fmt.Sprintf("%7s", fmt.Sprintf("%.0fs", leg.Took.Seconds())), leg.ID))
 	}
 	return slices.Compact(lines)
 }

@@ -20,7 +20,7 @@ func (c *Changes) Lines(roots []*Node, now time.Time) []string {
 	seen := map[ID]string{}
 	var lines []string
 	add := func(title, text string) {
-		lines = append(lines, strings.TrimRight(fmt.Sprintf("%s  %-28s %s", now.Format(time.TimeOnly), title, text), " "))
+		lines = append(lines, strings.TrimRight(fmt.Sprintf("%s  %-28s %s", now.UTC().Format("15:04:05Z"), title, text), " "))
 	}
 	Walk(roots, func(n *Node) {
 		if n.Status == nil {

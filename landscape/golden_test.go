@@ -128,10 +128,10 @@ func TestChangesAreSaidOnce(t *testing.T) {
 	}
 	var changes Changes
 
-	assert.Equal(t, []string{"03:04:05  Installation reports         Waiting      generation 3             spec.suspend is set; nothing starts until it is removed (suspended pending)"},
+	assert.Equal(t, []string{"03:04:05Z  Installation reports         Waiting      generation 3             spec.suspend is set; nothing starts until it is removed (suspended pending)"},
 		changes.Lines(roots(), clock))
 	assert.Empty(t, changes.Lines(roots(), clock))
-	assert.Equal(t, []string{"03:04:05  Installation reports         Gone"}, changes.Lines(nil, clock))
+	assert.Equal(t, []string{"03:04:05Z  Installation reports         Gone"}, changes.Lines(nil, clock))
 }
 
 func TestWithoutATerminalEachRowIsOneLine(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
@@ -233,7 +234,15 @@ func (s *Status) Flags() string {
 var fullDigest = regexp.MustCompile(`:([0-9a-f]{8})[0-9a-f]{32,}`)
 
 // Short shortens the digests in a text to what a person compares.
-func Short(text string) string { return fullDigest.ReplaceAllString(text, ":$1") }
+func Short(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && unicode.IsControl(r) { // nothing in a cluster may steer a terminal
+			return -1
+		}
+		return r
+	}, text)
+	return fullDigest.ReplaceAllString(text, ":$1")
+}
 
 // ShowDuration rounds how long a job took to what a person compares; empty for nothing.
 func ShowDuration(d time.Duration) string {

@@ -6,6 +6,7 @@ package landscape
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -106,9 +107,9 @@ func (s *Snapshot) revisionIn(inst *v1alpha1.Installation, reference *v1alpha1.S
 	}
 	switch source := s.Find(reference.Kind, cmp.Or(reference.Namespace, inst.Namespace), reference.Name).(type) {
 	case *sourcev1.GitRepository:
-		text += ", " + source.Spec.URL
+		text += ", " + shownURL(source.Spec.URL)
 	case *sourcev1.OCIRepository:
-		text += ", " + source.Spec.URL
+		text += ", " + shownURL(source.Spec.URL)
 	}
 	return text
 }
@@ -144,4 +145,13 @@ func (t *Trace) Lines(width int, paint Palette) []string {
 		add("   ", t.Git)
 	}
 	return lines
+}
+
+// shownURL is a URL without a password that somebody has written into it.
+func shownURL(text string) string {
+	parsed, err := url.Parse(text)
+	if err != nil {
+		return text
+	}
+	return parsed.Redacted()
 }

@@ -18,7 +18,7 @@ import (
 const settleTime = 50 * time.Millisecond
 
 // Watch sends a snapshot of the landscape as Read does, and another whenever something in it has changed. It closes the channel when ctx ends.
-// What the reader may list and not watch is an error.
+// What the reader may list and not watch is listed again and again.
 func Watch(ctx context.Context, config *rest.Config, c client.Client, namespace string, kinds ...string) (<-chan *Snapshot, error) {
 	first, err := Read(ctx, c, namespace, kinds...)
 	if err != nil {
@@ -32,10 +32,10 @@ func Watch(ctx context.Context, config *rest.Config, c client.Client, namespace 
 	}
 	var watched []Kind
 	for _, kind := range Kinds {
-		if first.unread[kind.Name] || kind.everywhere && first.narrowed[kind.Name] {
+		if first.unread[kind.Name] {
 			continue
 		}
-		if kind.everywhere {
+		if kind.everywhere && !first.narrowed[kind.Name] {
 			options.ByObject[kind.empty] = cache.ByObject{Namespaces: map[string]cache.Config{cache.AllNamespaces: {}}}
 		}
 		watched = append(watched, kind)

@@ -11,6 +11,7 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -213,9 +214,16 @@ func (s *Snapshot) causeOfKustomization(object client.Object, now time.Time) (cl
 			applied = append(applied, inst)
 		}
 	}
+	failing := StatusOf(object, now).Health == Failing
+	if source := s.sourceOf(object); source != nil && StatusOf(source, now).Health != Well && failing {
+		return source, "its source is"
+	}
 	inst := worst(applied, now)
-	if inst == nil {
+	if inst == nil && !failing {
 		inst = drifted(applied, now)
+	}
+	if inst != nil && failing && StatusOf(inst, now).Health != Failing {
+		inst = nil // it does not make the Kustomization fail
 	}
 	if inst != nil {
 		return inst, "it applies"
@@ -277,40 +285,53 @@ func (s *Snapshot) notes(object client.Object, status *Status, now time.Time) []
 	if target := s.targetOf(item); item.Spec.Target != nil && target == nil && !s.unread["Target"] {
 		return append(notes, "Its Target does not exist.")
 	}
-	if target := s.targetOf(item); s.unread["Lease"] || target != nil && s.environmentOf(target) != nil {
-		return notes // for the deployers of an Environment speaks its agent
-	}
-	if alive := s.deployersOf(item, now); len(alive) > 0 {
+	alive, known := s.DeployersOf(item, now)
+	switch {
+	case !known:
+		return notes
+	case len(alive) > 0:
 		return append(notes, "Alive and serving it: "+strings.Join(alive, ", ")+".")
 	}
 	return append(notes, "No deployer that serves type "+item.Spec.Type+" for it renews its Lease.")
 }
 
-// deployersOf names the deployers that serve an item and whose Leases hold.
-func (s *Snapshot) deployersOf(item *v1alpha1.DeployItem, now time.Time) []string {
-	var alive []string
+// DeployersOf names the deployers that serve an item and whose Leases hold. That is not known where Leases were not read, and for the deployers of an
+// Environment, for which its agent speaks.
+func (s *Snapshot) DeployersOf(item *v1alpha1.DeployItem, now time.Time) (alive []string, known bool) {
+	if target := s.targetOf(item); s.unread["Lease"] || target != nil && s.environmentOf(target) != nil {
+		return nil, false
+	}
 	for i := range s.Leases.Items {
 		lease := &s.Leases.Items[i]
 		claim, err := liveness.ClaimOf(lease)
-		if err != nil || !claim.Serves(item, s.targetOf(item)) || lease.Spec.RenewTime == nil {
+		if err != nil || !claim.Serves(item, s.targetOf(item)) {
 			continue
 		}
-		holds := time.Minute
-		if lease.Spec.LeaseDurationSeconds != nil {
-			holds = time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second
-		}
-		if now.Sub(lease.Spec.RenewTime.Time) < holds {
+		if Holds(lease, now) {
 			alive = append(alive, claim.Deployer)
 		}
 	}
-	return alive
+	return alive, true
+}
+
+// Holds reports whether the holder of a Lease has renewed it in time.
+func Holds(lease *coordinationv1.Lease, now time.Time) bool {
+	if lease.Spec.RenewTime == nil {
+		return false
+	}
+	holds := time.Minute
+	if lease.Spec.LeaseDurationSeconds != nil {
+		holds = time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second
+	}
+	return now.Sub(lease.Spec.RenewTime.Time) < holds
 }
 
 // git says which Kustomization, and which revision of its source, applies the root of an object.
 func (s *Snapshot) git(object client.Object) string {
 	root := object
-	for parent := s.Parent(root); parent != nil && parent != object; parent = s.Parent(root) {
-		root = parent
+	seen := map[client.Object]bool{} // owners may lead round in a circle
+	for parent := s.Parent(root); parent != nil && !seen[parent]; parent = s.Parent(root) {
+		seen[parent], root = true, parent
 	}
 	name := KustomizationOf(root)
 	if name.Name == "" {
@@ -325,7 +346,7 @@ func (s *Snapshot) git(object client.Object) string {
 		text += " from " + Short(revision)
 	}
 	if source, ok := s.sourceOf(kustomization).(*sourcev1.GitRepository); ok {
-		text += " of " + source.Spec.URL
+		text += " of " + shownURL(source.Spec.URL)
 	}
 	return text
 }

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/landscape"
 )
 
 // action is one command on one object of a kind, such as `suspend installation`.
@@ -51,11 +52,10 @@ func actOn(name, kind, short, long string, bind actionFlags) *cobra.Command {
 	a := &action{kind: kind}
 	cmd := &cobra.Command{
 		Use: strings.ToLower(kind) + " NAME", Args: cobra.ExactArgs(1), Short: short, Long: strings.TrimSpace(short + "\n\n" + long),
-		Aliases: []string{strings.ToLower(kind) + "s"},
-		Example: fmt.Sprintf("  flux-landscaper %s %s shop -n team", name, strings.ToLower(kind)),
+		Example: fmt.Sprintf("  flux-landscaper %s %s shop -n team", name, strings.ToLower(kind)), ValidArgsFunction: a.from.completeNames(kind),
 	}
-	if kind == "Installation" {
-		cmd.Aliases = append(cmd.Aliases, "inst")
+	if known, ok := landscape.KindOf(kind); ok {
+		cmd.Aliases = append([]string{known.Plural}, known.Short...)
 	}
 	do := bind(cmd, kind)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -63,21 +63,30 @@ func actOn(name, kind, short, long string, bind actionFlags) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		namespace, err := a.from.namespaceOr()
-		if err != nil {
-			return err
+		namespace := ""
+		if kind != "Environment" {
+			if namespace, err = a.from.namespaceOr(); err != nil {
+				return err
+			}
 		}
 		a.cmd, a.c = cmd, c
 		object, err := a.read(v1alpha1.GroupVersion.Group, kind, namespace, args[0])
+		if gone, _ := cmd.Flags().GetBool("deleted"); gone && apierrors.IsNotFound(err) {
+			printDone(cmd, "%s is gone", described(kind, namespace, args[0]))
+			return nil
+		}
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", a.from.where(), err)
 		}
 		return do(a, object)
 	}
 	a.from.bindFlags(cmd.Flags())
-	if kind != "Environment" {
+	if kind == "Environment" {
+		cmd.Example = strings.TrimSuffix(cmd.Example, " -n team")
+	} else {
 		a.from.bindNamespace(cmd.Flags())
 	}
+	a.from.complete(cmd)
 	return cmd
 }
 
@@ -175,6 +184,9 @@ func reconcileFlags(cmd *cobra.Command, kind string) func(*action, *unstructured
 		if suspended(object) && object.GetDeletionTimestamp() == nil {
 			return fmt.Errorf("%s is suspended: flux-landscaper resume %s %s", describe(object), strings.ToLower(a.kind), arguments(object))
 		}
+		if object.GetAnnotations()[v1alpha1.IgnoreAnnotation] == "true" {
+			return fmt.Errorf("nothing is done with %s while it has the annotation %s", describe(object), v1alpha1.IgnoreAnnotation)
+		}
 		if withSource {
 			if err := a.reconcileSources(object); err != nil {
 				return err
@@ -208,18 +220,19 @@ func (a *action) request(object *unstructured.Unstructured) (string, error) {
 
 // reconcileSources brings what an Installation is made from up to date: its own manifest, then its blueprint.
 func (a *action) reconcileSources(object *unstructured.Unstructured) error {
-	done := map[string]bool{}
-	source := func(kind, namespace, name string) error {
+	revisions := map[string]string{}
+	source := func(kind, namespace, name string) (revision string, err error) {
 		key := described(kind, namespace, name)
-		if done[key] {
-			return nil
+		if _, done := revisions[key]; done || kind == sourcev1.ExternalArtifactKind { // who makes such an artifact is not known
+			return revisions[key], nil
 		}
-		done[key] = true
 		source, err := a.read(sourcev1.GroupVersion.Group, kind, namespace, name)
 		if err != nil {
-			return err
+			return "", err
 		}
-		return a.refresh(source, never)
+		err = a.refresh(source, never)
+		revisions[key], _, _ = unstructured.NestedString(source.Object, "status", "artifact", "revision")
+		return revisions[key], err
 	}
 	labels := object.GetLabels()
 	if name := labels[kustomizev1.GroupVersion.Group+"/name"]; name != "" {
@@ -233,12 +246,14 @@ func (a *action) reconcileSources(object *unstructured.Unstructured) error {
 		if !found {
 			namespace = applied.GetNamespace()
 		}
-		if err := source(kind, namespace, from); err != nil {
+		revision, err := source(kind, namespace, from)
+		if err != nil {
 			return err
 		}
 		// A Kustomization that waits for the health of its objects has applied them: it may wait for this very Installation.
 		if err := a.refresh(applied, func(g conditions.Getter) bool {
-			return conditions.Has(g, meta.HealthyCondition) && conditions.IsUnknown(g, meta.HealthyCondition)
+			attempted, _, _ := unstructured.NestedString(applied.Object, "status", "lastAttemptedRevision")
+			return attempted == revision && conditions.Has(g, meta.HealthyCondition) && conditions.IsUnknown(g, meta.HealthyCondition)
 		}); err != nil {
 			return err
 		}
@@ -249,7 +264,7 @@ func (a *action) reconcileSources(object *unstructured.Unstructured) error {
 		kind, _ := state["kind"].(string)
 		namespace, _ := state["namespace"].(string)
 		name, _ := state["name"].(string)
-		if err := source(kind, namespace, name); err != nil {
+		if _, err := source(kind, namespace, name); err != nil {
 			return err
 		}
 	}
@@ -287,10 +302,15 @@ func (a *action) await(object *unstructured.Unstructured, token string) error {
 		if token == "" {
 			return current && (conditions.IsReady(g) || conditions.IsStalled(g))
 		}
-		return handled(object) == token && current && !conditions.IsReconciling(g)
+		// What is no Installation may be tried again without an end.
+		return handled(object) == token && (a.kind != "Installation" || current && !conditions.IsReconciling(g))
 	}
+	deleting := object.GetDeletionTimestamp() != nil
 	if err := a.poll(object, ended); err != nil {
-		return a.gone(object, err)
+		if deleting {
+			return a.gone(object, err)
+		}
+		return err
 	}
 	return a.say(object)
 }
@@ -332,7 +352,8 @@ func (a *action) poll(object *unstructured.Unstructured, wanted func(conditions.
 		return false, nil
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%s: %w", describe(object), context.Cause(a.cmd.Context()))
+		printError(a.cmd.ErrOrStderr(), fmt.Errorf("%s: %w", describe(object), context.Cause(a.cmd.Context())))
+		return errReported
 	}
 	return err
 }
@@ -349,11 +370,11 @@ func (a *action) gone(object *unstructured.Unstructured, err error) error {
 }
 
 func suspendCommand() *cobra.Command {
-	return verb("suspend", "Start no new job", "A running job goes on. The deletion of a suspended Installation leaves what it has deployed.", setSuspend(true), "Installation", "TargetSync")
+	return verb("suspend", "Let nothing new start for an object", "What runs goes on. The deletion of a suspended Installation leaves what it has deployed.", setSuspend(true), "Installation", "TargetSync")
 }
 
 func resumeCommand() *cobra.Command {
-	return verb("resume", "Start new jobs again", "", setSuspend(false), "Installation", "TargetSync")
+	return verb("resume", "Let an object start again", "", setSuspend(false), "Installation", "TargetSync")
 }
 
 func setSuspend(to bool) actionFlags {
@@ -382,7 +403,7 @@ func setSuspend(to bool) actionFlags {
 func ownerOf(object client.Object, path ...string) string {
 	for _, entry := range object.GetManagedFields() {
 		fields := map[string]any{}
-		if entry.Operation != metav1.ManagedFieldsOperationApply || entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.Raw, &fields) != nil {
+		if entry.Operation != metav1.ManagedFieldsOperationApply || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
 			continue
 		}
 		if _, found, _ := unstructured.NestedFieldNoCopy(fields, path...); found {
@@ -393,7 +414,7 @@ func ownerOf(object client.Object, path ...string) string {
 }
 
 func interruptCommand() *cobra.Command {
-	return verb("interrupt", "End the running job as failed", "", func(*cobra.Command, string) func(*action, *unstructured.Unstructured) error {
+	return verb("interrupt", "End the running job of an Installation as failed", "", func(*cobra.Command, string) func(*action, *unstructured.Unstructured) error {
 		return func(a *action, object *unstructured.Unstructured) error {
 			job, _, _ := unstructured.NestedString(object.Object, "status", "jobID")
 			finished, _, _ := unstructured.NestedString(object.Object, "status", "jobIDFinished")

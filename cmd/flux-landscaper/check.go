@@ -6,7 +6,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,8 +18,6 @@ import (
 	"github.com/spf13/cobra"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +27,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
+	"github.com/flux-landscaper/flux-landscaper/landscape"
 )
 
 // oldestKubernetes is the first version whose API server selects DeployItems by their type.
@@ -66,20 +64,26 @@ func checkCommand() *cobra.Command {
 			}
 			parts := []func(context.Context) error{k.flux}
 			if !pre {
-				parts = append(parts, k.kinds, k.processes, k.deployers, k.agents, k.webhooks, k.rights)
+				parts = append(parts, k.kinds, k.processes, k.deployers, k.agents, k.webhooks)
 			}
+			unseen := false
 			for i, part := range parts {
 				if i == 1 {
 					printAction(cmd, "checking flux-landscaper %s", version)
 				}
 				if err := part(cmd.Context()); err != nil {
 					k.warn("%v", err)
+					unseen = true
 				}
 			}
-			if k.failed {
+			switch {
+			case k.failed:
 				return errReported
+			case unseen:
+				printWarning(cmd, "nothing that was seen is missing")
+			default:
+				printDone(cmd, "all that is needed is there")
 			}
-			printDone(cmd, "all that is needed is there")
 			return nil
 		},
 	}
@@ -135,6 +139,9 @@ func (k *checkup) flux(ctx context.Context) error {
 	controllers := &appsv1.DeploymentList{}
 	if err := k.c.List(ctx, controllers, client.MatchingLabels{"app.kubernetes.io/part-of": "flux"}); err != nil {
 		return fmt.Errorf("the controllers of Flux cannot be looked at: %w", err)
+	}
+	if len(controllers.Items) == 0 {
+		k.warn("no Deployment of Flux is in this cluster: no controller of it has the label app.kubernetes.io/part-of=flux")
 	}
 	for i := range controllers.Items {
 		k.deployment(&controllers.Items[i])
@@ -232,32 +239,42 @@ func (k *checkup) skew(deployment *appsv1.Deployment, image string) {
 	}
 }
 
-// deployers looks for types of DeployItems that no living deployer carries out.
+// deployers looks for types of DeployItems that no living deployer carries out. For the deployers of an Environment speaks its agent.
 func (k *checkup) deployers(ctx context.Context) error {
-	leases, items := &coordinationv1.LeaseList{}, &v1alpha1.DeployItemList{}
-	if err := errors.Join(k.c.List(ctx, leases, client.HasLabels{v1alpha1.DeployerLeaseLabel}), k.c.List(ctx, items)); err != nil {
+	snapshot, err := landscape.Read(ctx, k.c, "", "DeployItem", "Target", "Environment", "Lease")
+	if err == nil && len(snapshot.Withheld) > 0 {
+		err = fmt.Errorf("you may not list %ss", strings.Join(snapshot.Withheld, "s, "))
+	}
+	if err != nil {
 		return fmt.Errorf("the deployers cannot be looked at: %w", err)
 	}
-	carried := map[string]bool{}
-	for i := range leases.Items {
-		lease := &leases.Items[i]
+	alive, silent := map[string]bool{}, map[string]string{}
+	for i := range snapshot.Leases.Items {
+		lease := &snapshot.Leases.Items[i]
 		claim, err := liveness.ClaimOf(lease)
+		name := claim.Deployer + " carries out " + strings.Join(claim.Types, ", ")
 		switch {
 		case err != nil:
 			k.warn("%v", err)
-		case expired(lease):
-			k.fail("deployer %s (%s) gives no sign of life since %s: look at its Pods", claim.Deployer, strings.Join(claim.Types, ", "), since(lease))
-		default:
-			k.ok("deployer %s carries out %s", claim.Deployer, strings.Join(claim.Types, ", "))
-			for _, kind := range claim.Types {
-				carried[kind] = true
-			}
+		case landscape.Holds(lease, time.Now()):
+			alive[name] = true
+		default: // one of former settings stays, too
+			silent[name] = lease.Namespace + "/" + lease.Name
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(alive)) {
+		k.ok("deployer %s", name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(silent)) {
+		if !alive[name] {
+			k.warn("deployer %s, and gives no sign of life: look at its Pods, or delete Lease %s if it is gone for good", name, silent[name])
 		}
 	}
 	missing := map[string]int{}
-	for i := range items.Items {
-		if kind := items.Items[i].Spec.Type; !carried[kind] {
-			missing[kind]++
+	for i := range snapshot.DeployItems.Items {
+		item := &snapshot.DeployItems.Items[i]
+		if names, known := snapshot.DeployersOf(item, time.Now()); known && len(names) == 0 {
+			missing[item.Spec.Type]++
 		}
 	}
 	for _, kind := range slices.Sorted(maps.Keys(missing)) {
@@ -266,22 +283,10 @@ func (k *checkup) deployers(ctx context.Context) error {
 	return nil
 }
 
-func expired(lease *coordinationv1.Lease) bool {
-	return lease.Spec.RenewTime == nil || lease.Spec.LeaseDurationSeconds == nil ||
-		time.Since(lease.Spec.RenewTime.Time) > time.Duration(*lease.Spec.LeaseDurationSeconds)*time.Second
-}
-
-func since(lease *coordinationv1.Lease) string {
-	if lease.Spec.RenewTime == nil {
-		return "its start"
-	}
-	return lease.Spec.RenewTime.UTC().Format(time.RFC3339)
-}
-
 func (k *checkup) agents(ctx context.Context) error {
 	environments := &v1alpha1.EnvironmentList{}
 	if err := k.c.List(ctx, environments); err != nil {
-		return fmt.Errorf("Environments cannot be looked at: %w", err)
+		return fmt.Errorf("the Environments cannot be looked at: %w", err)
 	}
 	for i := range environments.Items {
 		environment := &environments.Items[i]
@@ -316,22 +321,6 @@ func (k *checkup) webhooks(ctx context.Context) error {
 			default:
 				k.ok("webhook %s", hook.Name)
 			}
-		}
-	}
-	return nil
-}
-
-// rights says what the person who asks may not do.
-func (k *checkup) rights(ctx context.Context) error {
-	for _, verb := range []string{"list", "patch", "delete"} {
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: v1alpha1.GroupVersion.Group, Resource: "installations"},
-		}}
-		if err := k.c.Create(ctx, review); err != nil {
-			return fmt.Errorf("your rights cannot be asked for: %w", err)
-		}
-		if !review.Status.Allowed {
-			k.warn("you may not %s Installations in all namespaces", verb)
 		}
 	}
 	return nil

@@ -61,7 +61,7 @@ func TestCheckNamesWhatIsMissing(t *testing.T) {
 		"✔ all kinds of landscaper.gardener.cloud/v1alpha1 are served\n",
 		"✗ default/landscaper-controller is not available (0 of 1): example.com/landscaper:v0.1.0; kubectl -n default describe pods shows why\n",
 		"✔ deployer alive carries out example.com/alive\n",
-		"✗ deployer dead (example.com/dead) gives no sign of life since ",
+		"⚠ deployer dead carries out example.com/dead, and gives no sign of life: look at its Pods, or delete Lease default/dead if it is gone for good\n",
 		"✗ no deployer carries out example.com/dead, which 1 DeployItems have: ",
 		"✗ no deployer carries out example.com/none, which 1 DeployItems have: ",
 		"✗ Environment east: its agent has never registered\n",

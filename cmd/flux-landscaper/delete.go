@@ -51,13 +51,16 @@ func (d *deletion) run(a *action, object *unstructured.Unstructured) error {
 			return err
 		}
 	}
+	uid := object.GetUID()
+	if err := a.c.Delete(a.cmd.Context(), object, client.Preconditions{UID: &uid}, client.DryRunAll); err != nil {
+		return err // before an annotation that a later deletion would follow
+	}
 	annotation := map[bool]string{d.orphan: v1alpha1.DeleteWithoutUninstallAnnotation, d.force: v1alpha1.ForceDeleteAnnotation}[true]
 	if annotation != "" {
 		if err := a.annotate(object, annotation, "true"); err != nil {
 			return err
 		}
 	}
-	uid := object.GetUID()
 	if err := a.c.Delete(a.cmd.Context(), object, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
 		return err
 	}
@@ -77,16 +80,18 @@ func (d *deletion) announce(a *action, object *unstructured.Unstructured) error 
 	if err != nil {
 		return err
 	}
-	policy, _, _ := unstructured.NestedString(object.Object, "spec", "deletionPolicy")
-	stays := d.orphan || d.force || suspended(object) || policy == string(v1alpha1.DeletionPolicyOrphan) ||
-		object.GetAnnotations()[v1alpha1.DeleteWithoutUninstallAnnotation] == "true"
-	fate := "is uninstalled"
-	if stays {
-		fate = "stays as it is"
+	if len(found.Withheld) > 0 {
+		printWarning(a.cmd, "you may not list %ss: what goes of them is not shown", strings.Join(found.Withheld, "s, "))
 	}
-	var list func(tree *installationTree)
-	list = func(tree *installationTree) {
-		printAction(a.cmd, "Installation %s goes", tree.Installation.Name)
+	var list func(tree *installationTree, stays bool)
+	list = func(tree *installationTree, stays bool) {
+		inst, fate := tree.Installation, "is uninstalled"
+		stays = stays || inst.Spec.Suspend || inst.Spec.DeletionPolicy == v1alpha1.DeletionPolicyOrphan ||
+			inst.Annotations[v1alpha1.DeleteWithoutUninstallAnnotation] == "true"
+		if stays {
+			fate = "stays as it is"
+		}
+		printAction(a.cmd, "Installation %s goes", inst.Name)
 		if tree.Execution != nil {
 			for _, leaf := range tree.Execution.DeployItems {
 				item, on := leaf.DeployItem, ""
@@ -97,11 +102,11 @@ func (d *deletion) announce(a *action, object *unstructured.Unstructured) error 
 			}
 		}
 		for _, child := range tree.SubInstallations {
-			list(child)
+			list(child, stays)
 		}
 	}
 	for _, tree := range inspected(found, object, false) {
-		list(tree)
+		list(tree, d.orphan || d.force)
 	}
 	return nil
 }
@@ -109,12 +114,25 @@ func (d *deletion) announce(a *action, object *unstructured.Unstructured) error 
 // confirm asks a person.
 func confirm(cmd *cobra.Command, question string) error {
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s [y/N] ", question)
-	answer, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
-	switch {
-	case strings.EqualFold(strings.TrimSpace(answer), "y"):
-		return nil
-	case err != nil:
-		return errors.New("nobody answered, and nothing was deleted: --silent does not ask")
+	type line struct {
+		text string
+		err  error
 	}
-	return errors.New("nothing was deleted")
+	answered := make(chan line, 1)
+	go func() { // reading cannot be ended
+		text, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+		answered <- line{text, err}
+	}()
+	select {
+	case <-cmd.Context().Done():
+		return errors.New("nothing was deleted")
+	case answer := <-answered:
+		switch {
+		case strings.EqualFold(strings.TrimSpace(answer.text), "y"):
+			return nil
+		case answer.err != nil:
+			return errors.New("nobody answered, and nothing was deleted: --silent does not ask")
+		}
+		return errors.New("nothing was deleted")
+	}
 }

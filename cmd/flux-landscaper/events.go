@@ -5,6 +5,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -27,28 +28,25 @@ func eventsCommand() *cobra.Command {
 			return from.completeObject(args, begun)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			kind, name, err := kindAndName(args)
-			if err != nil {
-				return err
-			}
-			v, err := from.view(false)
-			if err != nil {
-				return err
-			}
-			snapshot, err := v.read(cmd, append([]string{"Kustomization", "Installation", "Execution", "DeployItem"}, kind)...)
-			if err != nil {
-				return err
-			}
-			object, err := find(snapshot, v.namespace, kind, name)
+			v, snapshot, object, err := from.about(cmd, args, "Kustomization", "Installation", "Execution", "DeployItem")
 			if err != nil {
 				return err
 			}
 			below := snapshot.Below(object)
-			list := &corev1.EventList{}
-			if err := v.client.List(cmd.Context(), list, client.InNamespace(object.GetNamespace())); err != nil {
-				return err
+			var events []corev1.Event
+			read := map[string]bool{}
+			for _, one := range below {
+				if read[one.GetNamespace()] {
+					continue
+				}
+				read[one.GetNamespace()] = true
+				list := &corev1.EventList{}
+				if err := v.client.List(cmd.Context(), list, client.InNamespace(one.GetNamespace())); err != nil {
+					return fmt.Errorf("events in %s: %w", where(one.GetNamespace()), err)
+				}
+				events = append(events, list.Items...)
 			}
-			table := eventTable(list.Items, below, time.Now())
+			table := eventTable(events, below, time.Now())
 			if len(table.Rows) == 0 {
 				printDone(cmd, "no events of the last hour")
 				return nil

@@ -28,7 +28,7 @@ func showCommand() *cobra.Command {
 		cmd.AddCommand(get.command(kind.Plural, aliases, "Show "+landscape.PluralOf(kind.Name)))
 	}
 	environments := &getFlags{kinds: []string{"Environment", "Installation"}, table: environmentTable}
-	deployers := &getFlags{kinds: []string{"DeployerRegistration", "Environment", "Installation"}, table: deployerTable}
+	deployers := &getFlags{kinds: []string{"DeployerRegistration", "Environment", "Installation"}, table: deployerTable, named: 1}
 	all := &getFlags{kinds: []string{"Installation", "Execution", "DeployItem", "Target", "DataObject", "Context", "TargetSync"}}
 	cmd.AddCommand(
 		environments.command("environments", []string{"environment", "env"}, "Show the Environments and whether their agents give signs of life"),
@@ -42,8 +42,9 @@ type getFlags struct {
 	cluster
 	// kinds are those that are read; the first one is shown, or all in turn where there are more and no table.
 	kinds []string
-	// table is what is shown of kinds that have no namespace.
+	// table is what is shown of kinds that have no namespace, and named the column with the name.
 	table func(*landscape.Snapshot) *landscape.Table
+	named int
 
 	all, watch, copies bool
 	selector, output   string
@@ -90,7 +91,10 @@ func (f *getFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	if f.watch && (f.output == "" || f.output == "wide") {
+	if f.watch {
+		if f.output != "" && f.output != "wide" {
+			return fmt.Errorf("--watch shows a table; leave --output %s out", f.output)
+		}
 		return f.follow(cmd, view)
 	}
 	snapshot, err := view.read(cmd, f.kinds...)
@@ -109,6 +113,9 @@ func (f *getFlags) shown() []string {
 }
 
 func (f *getFlags) print(cmd *cobra.Command, view *viewer, snapshot *landscape.Snapshot) error {
+	if len(f.kinds) == 1 && slices.Contains(snapshot.Withheld, f.kinds[0]) {
+		return fmt.Errorf("you may not list %s in %s", landscape.PluralOf(f.kinds[0]), where(view.namespace))
+	}
 	f.list.Now = time.Now()
 	var found []client.Object
 	var tables []*landscape.Table
@@ -146,7 +153,14 @@ func (f *getFlags) print(cmd *cobra.Command, view *viewer, snapshot *landscape.S
 // tableOf shows objects of one kind. Where all kinds are shown each name has its kind.
 func (f *getFlags) tableOf(snapshot *landscape.Snapshot, objects []client.Object) *landscape.Table {
 	if f.table != nil {
-		return f.table(snapshot)
+		table := f.table(snapshot)
+		if len(f.list.Names) == 0 && f.list.Selector.Empty() {
+			return table
+		}
+		table.Rows = slices.DeleteFunc(table.Rows, func(row landscape.Row) bool {
+			return !slices.ContainsFunc(objects, func(o client.Object) bool { return o.GetName() == row.Cells[f.named] })
+		})
+		return table
 	}
 	table := landscape.ListTable(objects, f.list)
 	if len(f.kinds) > 1 {
@@ -163,14 +177,18 @@ func (f *getFlags) follow(cmd *cobra.Command, view *viewer) error {
 	return view.follow(cmd, func(snapshot *landscape.Snapshot) error {
 		f.list.Now = time.Now()
 		for _, kind := range f.shown() {
-			table := f.tableOf(snapshot, snapshot.Select(kind, f.list))
+			objects := snapshot.Select(kind, f.list)
+			table := f.tableOf(snapshot, objects)
 			blocks := table.Blocks(view.screen.Width(), view.screen.Paint)
 			if _, begun := printed[kind]; !begun && len(table.Rows) > 0 {
 				printed[kind] = ""
 				printLines(cmd.OutOrStdout(), blocks[0])
 			}
 			for i, row := range table.Rows {
-				name, text := kind+" "+strings.Join(row.Cells[:2], " "), strings.Join(rowWithoutAge(table, row), "\t")
+				name, text := kind+" "+strings.Join(row.Cells[:f.named+1], " "), strings.Join(rowWithoutAge(table, row), "\t")
+				if f.table == nil {
+					name = string(objects[i].GetUID())
+				}
 				if before, known := printed[name]; !known || before != text {
 					printed[name] = text
 					printLines(cmd.OutOrStdout(), blocks[i+1])

@@ -92,7 +92,7 @@ func (f *lintFlags) print(cmd *cobra.Command, report *lint.Report) error {
 	default:
 		printFindings(cmd.OutOrStdout(), report)
 	}
-	summary := fmt.Sprintf("%d objects and %d blueprints checked: %d errors, %d warnings", report.Objects, report.Blueprints, errors, warnings)
+	summary := fmt.Sprintf("objects: %d, blueprints: %d, errors: %d, warnings: %d", report.Objects, report.Blueprints, errors, warnings)
 	switch {
 	case errors > 0:
 		printError(cmd.ErrOrStderr(), fmt.Errorf("%s", summary))

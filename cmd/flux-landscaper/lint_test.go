@@ -37,7 +37,7 @@ func TestLintPrints(t *testing.T) {
 			if output == "json" || output == "sarif" {
 				assert.True(t, json.Valid([]byte(stdout)))
 			} else {
-				assert.Equal(t, "✗ 2 objects and 1 blueprints checked: 3 errors, 1 warnings\n", stderr)
+				assert.Equal(t, "✗ objects: 2, blueprints: 1, errors: 3, warnings: 1\n", stderr)
 			}
 		})
 	}
@@ -53,10 +53,10 @@ func TestLintStatus(t *testing.T) {
 		status int
 		says   string
 	}{
-		"good":              {[]string{"-f", "good"}, 0, "✔ 1 objects and 0 blueprints checked: 0 errors, 0 warnings"},
-		"file":              {[]string{"-f", "good/a.yaml", "--strict"}, 0, "✔ 1 objects"},
-		"warning":           {[]string{"-f", "dangling"}, 0, "⚠ 1 objects and 0 blueprints checked: 0 errors, 1 warnings"},
-		"warning of strict": {[]string{"-f", "dangling", "--strict"}, 1, "✗ 1 objects and 0 blueprints checked: 1 errors, 0 warnings"},
+		"good":              {[]string{"-f", "good"}, 0, "✔ objects: 1, blueprints: 0, errors: 0, warnings: 0"},
+		"file":              {[]string{"-f", "good/a.yaml", "--strict"}, 0, "✔ objects: 1"},
+		"warning":           {[]string{"-f", "dangling"}, 0, "⚠ objects: 1, blueprints: 0, errors: 0, warnings: 1"},
+		"warning of strict": {[]string{"-f", "dangling", "--strict"}, 1, "✗ objects: 1, blueprints: 0, errors: 1, warnings: 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stdout, stderr, status := p.run(append([]string{"lint"}, test.args...)...)

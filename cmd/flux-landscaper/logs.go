@@ -5,7 +5,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,15 +25,15 @@ import (
 
 // logLine is a line of a process about one object.
 type logLine struct {
-	Level     string `json:"level"`
-	Time      string `json:"ts"`
-	Message   string `json:"msg"`
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	Error     string `json:"error"`
-	Root      string `json:"root"`
-	Result    string `json:"result"`
-	Reason    string `json:"reason"`
+	Level     string    `json:"level"`
+	Time      time.Time `json:"ts"`
+	Message   string    `json:"msg"`
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	Error     string    `json:"error"`
+	Root      string    `json:"root"`
+	Result    string    `json:"result"`
+	Reason    string    `json:"reason"`
 	process   string
 }
 
@@ -50,19 +50,7 @@ func logsCommand() *cobra.Command {
 			return from.completeObject(args, begun)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			kind, name, err := kindAndName(args)
-			if err != nil {
-				return err
-			}
-			v, err := from.view(false)
-			if err != nil {
-				return err
-			}
-			snapshot, err := v.read(cmd)
-			if err != nil {
-				return err
-			}
-			object, err := find(snapshot, v.namespace, kind, name)
+			v, snapshot, object, err := from.about(cmd, args, "Kustomization", "Installation", "Execution", "DeployItem")
 			if err != nil {
 				return err
 			}
@@ -86,7 +74,11 @@ func logsCommand() *cobra.Command {
 // logs reads the Pods of all processes, and keeps the lines about some objects.
 func (v *viewer) logs(cmd *cobra.Command, of []client.Object, since time.Duration) ([]logLine, error) {
 	pods := &corev1.PodList{}
-	if err := v.client.List(cmd.Context(), pods); err != nil {
+	err := v.client.List(cmd.Context(), pods)
+	if apierrors.IsForbidden(err) { // perhaps those of the namespace that flux/install uses
+		err = v.client.List(cmd.Context(), pods, client.InNamespace("ls-system"))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("the Pods of controller and deployers cannot be found: %w", err)
 	}
 	access, err := kubernetes.NewForConfig(v.config)
@@ -115,7 +107,7 @@ func (v *viewer) logs(cmd *cobra.Command, of []client.Object, since time.Duratio
 	if read == 0 {
 		return nil, fmt.Errorf("%s has no Pod of a controller or deployer whose log you may read", v.at)
 	}
-	slices.SortStableFunc(lines, func(a, b logLine) int { return cmp.Compare(a.Time, b.Time) })
+	slices.SortStableFunc(lines, func(a, b logLine) int { return a.Time.Compare(b.Time) })
 	return lines, nil
 }
 
@@ -149,11 +141,7 @@ func linesAbout(stream io.Reader, process string, about map[string]bool) (lines 
 
 // String shows a line as it is read by a person.
 func (l logLine) String() string {
-	at := l.Time
-	if parsed, err := time.Parse(time.RFC3339Nano, l.Time); err == nil {
-		at = parsed.UTC().Format(time.RFC3339)
-	}
-	parts := []string{at, l.Level, l.process, l.Name + ":", landscape.Short(l.Message)}
+	parts := []string{l.Time.UTC().Format(time.RFC3339), l.Level, l.process, l.Name + ":", landscape.Short(l.Message)}
 	for _, more := range []string{l.Result, l.Reason, l.Error} {
 		if more != "" {
 			parts = append(parts, landscape.Short(more))

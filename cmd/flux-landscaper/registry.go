@@ -140,6 +140,7 @@ func checkOutput(value string, known ...string) error {
 	if slices.Contains(known, value) {
 		return nil
 	}
+	known = slices.DeleteFunc(slices.Clone(known), func(name string) bool { return name == "" })
 	return fmt.Errorf("--output %q is not known; use %s", value, strings.Join(known, " or "))
 }
 

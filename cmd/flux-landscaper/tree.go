@@ -96,9 +96,12 @@ func (f *treeFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if f.watch {
+		if f.output != "text" && f.output != "wide" {
+			return fmt.Errorf("--watch shows a tree; leave --output %s out", f.output)
+		}
 		return f.follow(cmd, v, kind, name)
 	}
-	snapshot, err := v.read(cmd, f.reads()...)
+	snapshot, err := v.readFor(cmd, kind, f.reads()...)
 	if err != nil {
 		return err
 	}
@@ -195,8 +198,17 @@ func find(snapshot *landscape.Snapshot, namespace, kind, name string) (client.Ob
 		return object, nil
 	}
 	if kind == "Kustomization" { // it is mostly in another namespace than what it applies
-		if object := snapshot.Find(kind, "", name); object != nil {
-			return object, nil
+		var found []client.Object
+		for _, object := range snapshot.Objects(kind) {
+			if object.GetName() == name {
+				found = append(found, object)
+			}
+		}
+		switch {
+		case len(found) == 1:
+			return found[0], nil
+		case len(found) > 1:
+			return nil, fmt.Errorf("there are %d Kustomizations %s: say --namespace, such as %s", len(found), name, found[0].GetNamespace())
 		}
 	}
 	if slices.Contains(snapshot.Withheld, kind) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,14 +49,51 @@ func (v *viewer) read(cmd *cobra.Command, kinds ...string) (*landscape.Snapshot,
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", v.at, err)
 	}
-	if len(snapshot.Withheld) > 0 {
-		var withheld []string
-		for _, kind := range snapshot.Withheld {
-			withheld = append(withheld, landscape.PluralOf(kind))
-		}
+	v.warn(cmd, snapshot)
+	return snapshot, nil
+}
+
+// warn says what may not be listed.
+func (v *viewer) warn(cmd *cobra.Command, snapshot *landscape.Snapshot) {
+	var withheld []string
+	for _, kind := range snapshot.Withheld {
+		withheld = append(withheld, landscape.PluralOf(kind))
+	}
+	if len(withheld) > 0 {
 		printWarning(cmd, "you may not list %s in %s; they are left out", strings.Join(withheld, ", "), where(v.namespace))
 	}
-	return snapshot, nil
+}
+
+// readFor reads what is around an object of a kind: a Kustomization applies Installations to any namespace.
+func (v *viewer) readFor(cmd *cobra.Command, kind string, kinds ...string) (*landscape.Snapshot, error) {
+	if kind == "Kustomization" && v.namespace != "" {
+		everywhere, err := landscape.Read(cmd.Context(), v.client, "", kinds...)
+		if err == nil && len(everywhere.Withheld) == 0 {
+			return everywhere, nil
+		}
+	}
+	return v.read(cmd, kinds...)
+}
+
+// about reads the landscape around an object that is named.
+func (k *cluster) about(cmd *cobra.Command, args []string, kinds ...string) (*viewer, *landscape.Snapshot, client.Object, error) {
+	kind, name, err := kindAndName(args)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	v, err := k.view(false)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if len(kinds) > 0 && !slices.Contains(kinds, kind) {
+		kinds = append(kinds, kind)
+	}
+	snapshot, err := v.readFor(cmd, kind, kinds...)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	object, err := find(snapshot, v.namespace, kind, name)
+	return v, snapshot, object, err
 }
 
 // follow shows the landscape after each change until the command is stopped.
@@ -64,7 +102,12 @@ func (v *viewer) follow(cmd *cobra.Command, show func(*landscape.Snapshot) error
 	if err != nil {
 		return fmt.Errorf("%s: %w", v.at, err)
 	}
+	warned := false
 	for snapshot := range snapshots {
+		if !warned {
+			v.warn(cmd, snapshot)
+			warned = true
+		}
 		if err := show(snapshot); err != nil {
 			return err
 		}

@@ -31,19 +31,7 @@ func whyCommand() *cobra.Command {
 			if err := checkOutput(output, "text", "yaml", "json"); err != nil {
 				return err
 			}
-			kind, name, err := kindAndName(args)
-			if err != nil {
-				return err
-			}
-			v, err := from.view(false)
-			if err != nil {
-				return err
-			}
-			snapshot, err := v.read(cmd)
-			if err != nil {
-				return err
-			}
-			object, err := find(snapshot, v.namespace, kind, name)
+			v, snapshot, object, err := from.about(cmd, args)
 			if err != nil {
 				return err
 			}

@@ -228,7 +228,7 @@ func TestMistakesAreNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, errs, status := command(t, append([]string{"--type", "example.com/x"}, c.args...)...)
-			require.Equal(t, 1, status)
+			require.Equal(t, 2, status)
 			require.Contains(t, errs, c.want)
 		})
 	}
