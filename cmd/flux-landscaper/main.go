@@ -59,7 +59,7 @@ const (
 
 func rootCommand() *cobra.Command {
 	var timeout time.Duration
-	var cancel context.CancelFunc
+	cancel := func() {}
 	root := &cobra.Command{
 		Use:   "flux-landscaper",
 		Short: "See, explain and steer landscapes on Flux, and check and publish blueprints and components",
@@ -75,12 +75,10 @@ func rootCommand() *cobra.Command {
 			if timeout <= 0 {
 				return fmt.Errorf("--timeout %s is not positive; give a duration such as 5m", timeout)
 			}
-			ctx := cmd.Context()
 			if watches(cmd) && !cmd.Flags().Changed("timeout") {
-				ctx, cancel = context.WithCancel(ctx)
-				cmd.SetContext(ctx)
 				return nil
 			}
+			var ctx context.Context
 			ctx, cancel = context.WithTimeoutCause(cmd.Context(), timeout, fmt.Errorf("the operation took longer than --timeout %s", timeout))
 			cmd.SetContext(ctx)
 			return nil

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -399,9 +398,7 @@ func TestDeletionNeedsNoDeployerForWhatNoneEverBegan(t *testing.T) {
 	s.Ended("one", v1alpha1.PhaseFailed)
 	require.Nil(t, s.items()["nobody"].Status.Deployer)
 
-	deleted := time.Now()
-	s.delete(s.Installation("one"))
+	s.delete(s.Installation("one")) // one that waits for a deployer fails at the pickup timeout, and stays
 
 	s.requireEmpty()
-	require.Less(t, time.Since(deleted), pickupTimeout, "nothing waits for a deployer")
 }
