@@ -28,9 +28,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/publishing/containerimage"
 )
 
-// Deployers are the deployers that have a chart, <deployer>-deployer.
-var Deployers = []string{"helm", "manifest", "container", "mock"}
-
 // AgentChart is the name of the chart of the agent.
 const AgentChart = "landscaper-agent"
 
@@ -83,11 +80,8 @@ func packCharts(o Options) (charts []packedChart) {
 	must(o.checkVersion())
 	folder := that(os.MkdirTemp("", "charts-"))
 	defer func() { _ = os.RemoveAll(folder) }()
-	names := []string{WholeChart, AgentChart, LandscaperChart, ControllerChart, RightsChart}
-	for _, deployer := range Deployers {
-		names = append(names, deployer+deployerSuffix)
-	}
-	for _, name := range names {
+	for _, file := range that(filepath.Glob(filepath.Join(o.Source, "charts", "*", "Chart.yaml"))) {
+		name := filepath.Base(filepath.Dir(file))
 		own := filepath.Join(folder, name)
 		if err := Chart(own, name, o); err != nil {
 			must(fmt.Errorf("cannot make the chart %s: %w", name, err))
@@ -116,7 +110,7 @@ func Chart(folder, name string, o Options) (err error) {
 		replaced = append(replaced, noTag, fmt.Sprintf("tag: %s@%s", o.Release.Version, o.Digest))
 	}
 	copyTree(folder, filepath.Join(o.Source, "charts", name), strings.NewReplacer(replaced...).Replace)
-	must(os.Remove(filepath.Join(folder, "templates", refusal)))
+	must(os.RemoveAll(filepath.Join(folder, "templates", refusal))) // former checkouts have none
 	const names = "_names.tpl"
 	switch name {
 	case WholeChart:

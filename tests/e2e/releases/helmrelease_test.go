@@ -118,7 +118,7 @@ func TestFluxInstallsTheAgentByItsChart(t *testing.T) {
 
 	first := p.agent().Spec.Template.Spec.Containers[0]
 	assert.Contains(t, first.Args, "agent")
-	assert.Equal(t, p.Registry.Host+"/"+p.path+"/landscaper:v1.0.0", first.Image)
+	assert.Contains(t, first.Image, p.Registry.Host+"/"+p.path+"/landscaper:v1.0.0@sha256:")
 
 	p.release("v1.1.0")
 	source := &sourcev1.OCIRepository{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "landscaper-agent"}}
@@ -129,7 +129,7 @@ func TestFluxInstallsTheAgentByItsChart(t *testing.T) {
 		return len(history) == 2
 	}))
 	require.NoError(t, p.AwaitReady(p.ctx, release))
-	assert.Equal(t, p.Registry.Host+"/"+p.path+"/landscaper:v1.1.0", p.agent().Spec.Template.Spec.Containers[0].Image)
+	assert.Contains(t, p.agent().Spec.Template.Spec.Containers[0].Image, p.Registry.Host+"/"+p.path+"/landscaper:v1.1.0@sha256:")
 
 	require.Subset(t, slices.Collect(maps.Keys(p.made("my-env"))), []string{"Deployment", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"})
 	require.NoError(t, p.Client().Delete(p.ctx, release))
