@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -157,3 +158,34 @@ func TestSelectedByLabelsAndNames(t *testing.T) {
 }
 
 func bufferOf(text []byte) *bufio.Reader { return bufio.NewReader(bytes.NewReader(text)) }
+
+// TestAKustomizationFailsOverWhatFails has a failing Kustomization with an Installation that is only suspended.
+func TestAKustomizationFailsOverWhatFails(t *testing.T) {
+	s := sampled(t)
+	apps := &s.Kustomizations.Items[0]
+	for i := range s.Installations.Items {
+		if inst := &s.Installations.Items[i]; KustomizationOf(inst).Name == apps.Name {
+			inst.Labels = nil
+		}
+	}
+	held := s.Find("Installation", "team", "reports")
+	require.Equal(t, Held, StatusOf(held, clock).Health)
+	held.SetLabels(map[string]string{"kustomize.toolkit.fluxcd.io/name": apps.Name, "kustomize.toolkit.fluxcd.io/namespace": apps.Namespace})
+
+	assert.Len(t, s.Why(apps, clock).Chain, 1, "the suspension does not make it fail")
+	apps.Status.Conditions[0].Status = metav1.ConditionUnknown
+	assert.Equal(t, "reports", s.Why(apps, clock).Chain[1].Name, "but it waits for that")
+}
+
+func TestOwnersInACircleEnd(t *testing.T) {
+	s := sampled(t)
+	item := s.Find("DeployItem", "team", "postgres")
+	database, web := s.Find("Installation", "team", "database"), s.Find("Installation", "team", "web")
+	s.parents[database.GetUID()], s.parents[web.GetUID()] = web, database
+
+	assert.NotPanics(t, func() { s.git(item) })
+}
+
+func TestNoTextSteersATerminal(t *testing.T) {
+	assert.Equal(t, "two\nlines\tand [31mno colour", Plain("two\nlines\tand \x1b[31mno\x07 colour\u009b"))
+}

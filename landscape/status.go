@@ -233,15 +233,17 @@ func (s *Status) Flags() string {
 
 var fullDigest = regexp.MustCompile(`:([0-9a-f]{8})[0-9a-f]{32,}`)
 
-// Short shortens the digests in a text to what a person compares.
-func Short(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && unicode.IsControl(r) { // nothing in a cluster may steer a terminal
+// Short shortens the digests in a text to what a person compares, and makes it Plain.
+func Short(text string) string { return fullDigest.ReplaceAllString(Plain(text), ":$1") }
+
+// Plain leaves out control characters, so that no text in a cluster steers a terminal. Lines and tabs stay.
+func Plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && unicode.IsControl(r) {
 			return -1
 		}
 		return r
 	}, text)
-	return fullDigest.ReplaceAllString(text, ":$1")
 }
 
 // ShowDuration rounds how long a job took to what a person compares; empty for nothing.

@@ -214,21 +214,19 @@ func (s *Snapshot) causeOfKustomization(object client.Object, now time.Time) (cl
 			applied = append(applied, inst)
 		}
 	}
-	failing := StatusOf(object, now).Health == Failing
-	if source := s.sourceOf(object); source != nil && StatusOf(source, now).Health != Well && failing {
+	source := s.sourceOf(object)
+	if source != nil && StatusOf(source, now).Health == Well {
+		source = nil
+	}
+	failing, inst := StatusOf(object, now).Health == Failing, worst(applied, now)
+	switch {
+	case failing && source != nil:
 		return source, "its source is"
-	}
-	inst := worst(applied, now)
-	if inst == nil && !failing {
-		inst = drifted(applied, now)
-	}
-	if inst != nil && failing && StatusOf(inst, now).Health != Failing {
-		inst = nil // it does not make the Kustomization fail
-	}
-	if inst != nil {
+	case inst != nil && (!failing || StatusOf(inst, now).Health == Failing): // what is only held or at work makes nothing fail
 		return inst, "it applies"
-	}
-	if source := s.sourceOf(object); source != nil && StatusOf(source, now).Health != Well {
+	case !failing && drifted(applied, now) != nil:
+		return drifted(applied, now), "it applies"
+	case source != nil:
 		return source, "its source is"
 	}
 	return nil, ""

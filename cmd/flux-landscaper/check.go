@@ -35,9 +35,20 @@ const oldestKubernetes = "1.31.0"
 
 // checkup looks at a cluster and prints what it finds.
 type checkup struct {
-	cmd    *cobra.Command
-	c      client.Client
-	failed bool
+	cmd *cobra.Command
+	c   client.Client
+	// failed says that something is missing, and blind that something could not be looked at.
+	failed, blind bool
+}
+
+// look takes several looks. What cannot be looked at is a warning.
+func (k *checkup) look(parts ...func(context.Context) error) {
+	for _, part := range parts {
+		if err := part(k.cmd.Context()); err != nil {
+			k.warn("%v", err)
+			k.blind = true
+		}
+	}
 }
 
 func checkCommand() *cobra.Command {
@@ -62,24 +73,15 @@ func checkCommand() *cobra.Command {
 			if err := k.kubernetes(server); err != nil {
 				return err
 			}
-			parts := []func(context.Context) error{k.flux}
+			k.look(k.flux)
 			if !pre {
-				parts = append(parts, k.kinds, k.processes, k.deployers, k.agents, k.webhooks)
-			}
-			unseen := false
-			for i, part := range parts {
-				if i == 1 {
-					printAction(cmd, "checking flux-landscaper %s", version)
-				}
-				if err := part(cmd.Context()); err != nil {
-					k.warn("%v", err)
-					unseen = true
-				}
+				printAction(cmd, "checking flux-landscaper %s", version)
+				k.look(k.kinds, k.processes, k.deployers, k.agents, k.webhooks)
 			}
 			switch {
 			case k.failed:
 				return errReported
-			case unseen:
+			case k.blind:
 				printWarning(cmd, "nothing that was seen is missing")
 			default:
 				printDone(cmd, "all that is needed is there")

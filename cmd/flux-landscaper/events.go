@@ -23,10 +23,6 @@ func eventsCommand() *cobra.Command {
 		Use:     "events KIND/NAME",
 		Short:   "Show the events of an object and of all below it, the newest last",
 		Example: "  flux-landscaper events installation/shop -n team",
-		Args:    cobra.RangeArgs(1, 2),
-		ValidArgsFunction: func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-			return from.completeObject(args, begun)
-		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			v, snapshot, object, err := from.about(cmd, args, "Kustomization", "Installation", "Execution", "DeployItem")
 			if err != nil {
@@ -55,9 +51,7 @@ func eventsCommand() *cobra.Command {
 			return nil
 		},
 	}
-	from.bindFlags(cmd.Flags())
-	from.bindNamespace(cmd.Flags())
-	from.complete(cmd)
+	from.bindObject(cmd)
 	return cmd
 }
 

@@ -45,10 +45,6 @@ func logsCommand() *cobra.Command {
 		Short:   "Show what controller and deployers have logged about an object and all below it",
 		Long:    "Show what controller and deployers in this cluster have logged about an object and all below it, the newest last. Deployers behind a fence\nlog in their own cluster.",
 		Example: "  flux-landscaper logs installation/shop -n team --since 10m",
-		Args:    cobra.RangeArgs(1, 2),
-		ValidArgsFunction: func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-			return from.completeObject(args, begun)
-		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			v, snapshot, object, err := from.about(cmd, args, "Kustomization", "Installation", "Execution", "DeployItem")
 			if err != nil {
@@ -64,9 +60,7 @@ func logsCommand() *cobra.Command {
 			return nil
 		},
 	}
-	from.bindFlags(cmd.Flags())
-	from.bindNamespace(cmd.Flags())
-	from.complete(cmd)
+	from.bindObject(cmd)
 	cmd.Flags().DurationVar(&since, "since", since, "How far to look back.")
 	return cmd
 }

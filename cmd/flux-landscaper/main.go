@@ -136,19 +136,19 @@ func flagError(cmd *cobra.Command, err error) error {
 
 // printAction says what is being done, on stderr, so that stdout has results only.
 func printAction(cmd *cobra.Command, format string, args ...any) {
-	fmt.Fprintf(cmd.ErrOrStderr(), "► "+format+"\n", args...)
+	fmt.Fprintln(cmd.ErrOrStderr(), "► "+landscape.Plain(fmt.Sprintf(format, args...)))
 }
 
 func printDone(cmd *cobra.Command, format string, args ...any) {
-	fmt.Fprintf(cmd.ErrOrStderr(), "✔ "+format+"\n", args...)
+	fmt.Fprintln(cmd.ErrOrStderr(), "✔ "+landscape.Plain(fmt.Sprintf(format, args...)))
 }
 
 func printWarning(cmd *cobra.Command, format string, args ...any) {
-	fmt.Fprintf(cmd.ErrOrStderr(), "⚠ "+format+"\n", args...)
+	fmt.Fprintln(cmd.ErrOrStderr(), "⚠ "+landscape.Plain(fmt.Sprintf(format, args...)))
 }
 
 func printError(w io.Writer, err error) {
-	fmt.Fprintf(w, "✗ %v\n", err)
+	fmt.Fprintln(w, "✗ "+landscape.Plain(err.Error()))
 }
 
 // cluster says which landscaper cluster a command works on.

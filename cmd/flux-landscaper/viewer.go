@@ -75,6 +75,17 @@ func (v *viewer) readFor(cmd *cobra.Command, kind string, kinds ...string) (*lan
 	return v.read(cmd, kinds...)
 }
 
+// bindObject makes a command one about an object that is named.
+func (k *cluster) bindObject(cmd *cobra.Command) {
+	cmd.Args = cobra.RangeArgs(1, 2)
+	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		return k.completeObject(args, begun)
+	}
+	k.bindFlags(cmd.Flags())
+	k.bindNamespace(cmd.Flags())
+	k.complete(cmd)
+}
+
 // about reads the landscape around an object that is named.
 func (k *cluster) about(cmd *cobra.Command, args []string, kinds ...string) (*viewer, *landscape.Snapshot, client.Object, error) {
 	kind, name, err := kindAndName(args)

@@ -23,10 +23,6 @@ func whyCommand() *cobra.Command {
 			"held up, what started the last job, and who took how long in it. Kinds are " + strings.Join(kindNames(), ", ") + ".",
 		Example: "  flux-landscaper why installation/shop -n team\n" +
 			"  flux-landscaper why kustomization/apps -n team",
-		Args: cobra.RangeArgs(1, 2),
-		ValidArgsFunction: func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-			return from.completeObject(args, begun)
-		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkOutput(output, "text", "yaml", "json"); err != nil {
 				return err
@@ -44,10 +40,8 @@ func whyCommand() *cobra.Command {
 			return nil
 		},
 	}
-	from.bindFlags(cmd.Flags())
-	from.bindNamespace(cmd.Flags())
+	from.bindObject(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "How to print the result: text, yaml or json.")
-	from.complete(cmd)
 	return cmd
 }
 
