@@ -134,6 +134,8 @@ func TestWhoeverMayOnlyViewSeesInstallations(t *testing.T) {
 	assert.Contains(t, s.Withheld, "Target")
 	assert.NotContains(t, s.Withheld, "TargetSync")
 	assert.Len(t, s.Tree(TreeOptions{Now: clock}), 1)
+	assert.Contains(t, s.Why(s.Find("Installation", namespace, "shop"), clock).Chain[0].Notes,
+		"You may not list Executions and DeployItems, so what is below it is not seen. The role edit may.")
 }
 
 func TestWatchShowsEachChange(t *testing.T) {

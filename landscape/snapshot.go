@@ -222,25 +222,33 @@ func (s *Snapshot) Objects(kind string) []client.Object {
 	return objects
 }
 
-// Find returns the object of a kind by its name, or nil. Targets and DataObjects are known by the name of the original, too, and DeployItems by that of
-// their template where only one has it.
+// Find returns the object of a kind by its name, or nil where there is none or several can be meant; see Named.
 func (s *Snapshot) Find(kind, namespace, name string) client.Object {
-	var others []client.Object
+	if named := s.Named(kind, namespace, name); len(named) == 1 || len(named) > 1 && kind != "DeployItem" {
+		return named[0]
+	}
+	return nil
+}
+
+// Named returns what a person may mean by a name: the objects that have it, else the Targets and DataObjects whose original has it, and the DeployItems whose
+// template has it.
+func (s *Snapshot) Named(kind, namespace, name string) []client.Object {
+	var exact, others []client.Object
 	for _, object := range s.Objects(kind) {
 		if object.GetNamespace() != "" && namespace != "" && object.GetNamespace() != namespace {
 			continue
 		}
 		if object.GetName() == name {
-			return object
+			exact = append(exact, object)
 		}
 		if !IsCopy(object) && (NameOf(object) == name || object.GetLabels()[v1alpha1.ExecutionManagedNameLabel] == name) {
 			others = append(others, object)
 		}
 	}
-	if len(others) == 0 || kind == "DeployItem" && len(others) > 1 {
-		return nil
+	if len(exact) > 0 {
+		return exact
 	}
-	return others[0]
+	return others
 }
 
 // ID names an object of any cluster.

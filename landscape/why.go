@@ -6,6 +6,7 @@ package landscape
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,6 +78,10 @@ func (s *Snapshot) Why(object client.Object, now time.Time) *Explanation {
 			why.Cure = "Create it, or correct the name in spec.imports."
 		}
 		current = next
+	}
+	if unseen := s.unseenBelow(cause); unseen != "" {
+		last := &why.Chain[len(why.Chain)-1]
+		last.Notes = append(last.Notes, unseen)
 	}
 	why.advise()
 	if last := &why.Chain[len(why.Chain)-1].Status; last.Health != Well || last.Drifted {
@@ -322,6 +327,20 @@ func Holds(lease *coordinationv1.Lease, now time.Time) bool {
 		holds = time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second
 	}
 	return now.Sub(lease.Spec.RenewTime.Time) < holds
+}
+
+// unseenBelow says that the reader may not see what is below an Installation or Execution, where the cause may lie; empty where that is seen.
+func (s *Snapshot) unseenBelow(object client.Object) string {
+	var unseen []string
+	for _, kind := range []string{"Execution", "DeployItem"} {
+		if slices.Contains(s.Withheld, kind) {
+			unseen = append(unseen, PluralOf(kind))
+		}
+	}
+	if kind := kindName(object); len(unseen) == 0 || kind != "Installation" && kind != "Execution" {
+		return ""
+	}
+	return "You may not list " + strings.Join(unseen, " and ") + ", so what is below it is not seen. The role edit may."
 }
 
 // git says which Kustomization, and which revision of its source, applies the root of an object.

@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/cobra"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -189,56 +188,20 @@ func (k *checkup) kinds(context.Context) error {
 }
 
 func (k *checkup) processes(ctx context.Context) error {
-	all := &appsv1.DeploymentList{}
-	if err := k.c.List(ctx, all); err != nil {
+	all, err := processesIn(ctx, k.c)
+	if err != nil {
 		return fmt.Errorf("the processes cannot be looked at: %w", err)
 	}
-	controllers := 0
-	for i := range all.Items {
-		deployment := &all.Items[i]
-		name := process(deployment.Spec.Template.Spec)
-		if name == "" {
-			continue
-		}
-		k.deployment(deployment)
-		k.skew(deployment, deployment.Spec.Template.Spec.Containers[0].Image)
-		if name == "controller" {
-			controllers++
+	for _, p := range all {
+		k.deployment(p.deployment)
+		if p.Skew {
+			k.warn("%s", p.skewed())
 		}
 	}
-	if controllers == 0 {
+	if !slices.ContainsFunc(all, func(p *process) bool { return p.Runs == "controller" }) {
 		k.fail("there is no controller: install flux/install or the chart landscaper")
 	}
 	return nil
-}
-
-// process returns what a Pod runs of ours, such as controller or deployer helm; empty if nothing.
-func process(pod corev1.PodSpec) string {
-	if len(pod.Containers) == 0 || !strings.Contains(pod.Containers[0].Name, "landscaper") || len(pod.Containers[0].Args) == 0 {
-		return ""
-	}
-	args := pod.Containers[0].Args
-	switch {
-	case args[0] == "deployer" && len(args) > 1:
-		return args[0] + " " + args[1]
-	case slices.Contains([]string{"controller", "webhooks", "agent"}, args[0]):
-		return args[0]
-	}
-	return ""
-}
-
-// skew warns of a process that is more than one minor version away from this command.
-func (k *checkup) skew(deployment *appsv1.Deployment, image string) {
-	_, tag, _ := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
-	tag, _, _ = strings.Cut(tag, "@")
-	theirs, err := semver.NewVersion(tag)
-	mine, errMine := semver.NewVersion(version)
-	if err != nil || errMine != nil || mine.Prerelease() == "dev" {
-		return
-	}
-	if theirs.Major() != mine.Major() || max(theirs.Minor(), mine.Minor())-min(theirs.Minor(), mine.Minor()) > 1 {
-		k.warn("%s/%s is of release %s, this command of %s: use the command of that release", deployment.Namespace, deployment.Name, theirs, mine)
-	}
 }
 
 // deployers looks for types of DeployItems that no living deployer carries out. For the deployers of an Environment speaks its agent.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -69,4 +70,56 @@ func TestCheckNamesWhatIsMissing(t *testing.T) {
 		assert.Contains(t, out, line)
 	}
 	assert.NotContains(t, out, "carries out example.com/alive, which")
+
+	line, _, status := p.run("version", "--kubeconfig", "kubeconfig")
+	assert.Zero(t, status)
+	assert.Equal(t, "flux-landscaper: v0.0.0-dev\nlandscaper.gardener.cloud: v1alpha1\ncontroller: v0.1.0 (default/landscaper-controller)\n", line)
+	assert.JSONEq(t, `{"client": "v0.0.0-dev", "api": ["v1alpha1"], "processes": [
+		{"runs": "controller", "at": "default/landscaper-controller", "image": "example.com/landscaper:v0.1.0", "version": "v0.1.0", "skew": false}]}`,
+		p.must("version", "-o", "json", "--kubeconfig", "kubeconfig"))
+}
+
+func TestVersionWithoutACluster(t *testing.T) {
+	p := start(t)
+	assert.Equal(t, "flux-landscaper: v0.0.0-dev\n", p.must("version", "--client"))
+	assert.Equal(t, "client: v0.0.0-dev\n", p.must("version", "--client", "-o", "yaml"))
+	assert.Contains(t, p.fail("version"), "--client prints the version of this command alone")
+}
+
+func TestVersionsThatAreTooFarApart(t *testing.T) {
+	for name, tc := range map[string]struct {
+		theirs, mine string
+		want         bool
+	}{
+		"the same":             {"v1.2.0", "v1.2.3", false},
+		"one minor version":    {"v1.3.0", "v1.2.3", false},
+		"two minor versions":   {"v1.0.0", "v1.2.3", true},
+		"another major":        {"2.2.0", "v1.2.3", true},
+		"a build of a machine": {"v9.0.0", "v0.0.0-dev", false},
+		"a digest":             {"", "v1.2.3", false},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, isSkewed(tc.theirs, tc.mine)) })
+	}
+}
+
+// TestReportingProcesses has an agent, a deployer of this cluster, and one of others whose version has changed.
+func TestReportingProcesses(t *testing.T) {
+	item := func(name, deployer, version string, at time.Time) v1alpha1.DeployItem {
+		item := v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "team"}}
+		item.Status.Deployer = &v1alpha1.DeployerInformation{Name: deployer, Version: version}
+		item.Status.LastReconcileTime = &metav1.Time{Time: at}
+		return item
+	}
+	snapshot := &landscape.Snapshot{}
+	snapshot.Environments.Items = []v1alpha1.Environment{{ObjectMeta: metav1.ObjectMeta{Name: "east"}, Status: v1alpha1.EnvironmentStatus{AgentVersion: "v1.2.3"}}}
+	snapshot.DeployItems.Items = []v1alpha1.DeployItem{
+		item("a", "helm.deployer.landscaper.gardener.cloud", "v1.0.0", time.Unix(3, 0)),
+		item("b", "robots.example.com", "v2", time.Unix(2, 0)), item("c", "robots.example.com", "v1", time.Unix(1, 0)),
+	}
+
+	found := reporting(snapshot, []*process{{Runs: "deployer helm"}})
+
+	assert.Equal(t, []*process{
+		{Runs: "agent", At: "Environment east", Version: "v1.2.3"}, {Runs: "deployer robots.example.com", At: "by DeployItem team/b", Version: "v2"},
+	}, found)
 }

@@ -87,7 +87,7 @@ func (v *viewer) logs(cmd *cobra.Command, of []client.Object, since time.Duratio
 	read := 0
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		if process(pod.Spec) == "" {
+		if processOf(pod.Spec) == "" {
 			continue
 		}
 		found, err := podLogs(cmd.Context(), access, pod, since, about)
@@ -112,7 +112,7 @@ func podLogs(ctx context.Context, access kubernetes.Interface, pod *corev1.Pod, 
 		return nil, err
 	}
 	defer stream.Close()
-	return linesAbout(stream, process(pod.Spec), about)
+	return linesAbout(stream, processOf(pod.Spec), about)
 }
 
 // linesAbout returns the lines of a process about some objects, which are namespace/name.

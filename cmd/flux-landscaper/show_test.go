@@ -122,6 +122,14 @@ func TestALandscapeIsShown(t *testing.T) {
 	}))
 	assert.Regexp(t, `Normal +UpgradeSucceeded +DeployItem database-postgres-abcdefgh +release upgraded`, run("events installation/database -n team"))
 
+	namesake := item.DeepCopy()
+	namesake.SetName("search-postgres-abcdefgh")
+	namesake.SetResourceVersion("")
+	namesake.SetOwnerReferences(nil)
+	require.NoError(t, c.Create(t.Context(), namesake))
+	assert.Contains(t, p.fail("why", "deployitem/postgres", "-n", "team", "--kubeconfig", "kubeconfig"),
+		"there are 2 DeployItems postgres: name one, database-postgres-abcdefgh (of database) or search-postgres-abcdefgh")
+
 	for line, offers := range map[string]string{
 		"tree installation": "reports\n", "why": "installation/\n", "get dataobjects": "words\n", "events inst": "search\n",
 	} {

@@ -91,6 +91,9 @@ func (f *traceFlags) run(cmd *cobra.Command, object string) error {
 		}
 		return nil
 	}
+	if slices.Contains(snapshot.Withheld, "DeployItem") {
+		return fmt.Errorf("you may not list DeployItems in %s, and only they know what is deployed", where(v.namespace))
+	}
 	return fmt.Errorf("no deploy item in %s has recorded %s", where(v.namespace), object)
 }
 

@@ -194,25 +194,32 @@ func find(snapshot *landscape.Snapshot, namespace, kind, name string) (client.Ob
 	if name == "" {
 		return nil, nil
 	}
-	if object := snapshot.Find(kind, namespace, name); object != nil {
-		return object, nil
+	found := snapshot.Named(kind, namespace, name)
+	if len(found) == 0 && kind == "Kustomization" { // it is mostly in another namespace than what it applies
+		found = snapshot.Named(kind, "", name)
 	}
-	if kind == "Kustomization" { // it is mostly in another namespace than what it applies
-		var found []client.Object
-		for _, object := range snapshot.Objects(kind) {
-			if object.GetName() == name {
-				found = append(found, object)
-			}
-		}
-		switch {
-		case len(found) == 1:
-			return found[0], nil
-		case len(found) > 1:
-			return nil, fmt.Errorf("there are %d Kustomizations %s: say --namespace, such as %s", len(found), name, found[0].GetNamespace())
-		}
-	}
-	if slices.Contains(snapshot.Withheld, kind) {
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1 && found[0].GetNamespace() != found[1].GetNamespace():
+		return nil, fmt.Errorf("there are %d %s %s: say --namespace, such as %s", len(found), landscape.PluralOf(kind), name, found[0].GetNamespace())
+	case len(found) > 1:
+		return nil, fmt.Errorf("there are %d %s %s: name one, %s", len(found), landscape.PluralOf(kind), name, candidates(snapshot, found))
+	case slices.Contains(snapshot.Withheld, kind):
 		return nil, fmt.Errorf("you may not list %s in %s", landscape.PluralOf(kind), where(namespace))
 	}
 	return nil, fmt.Errorf("there is no %s %s in %s", kind, name, where(namespace))
+}
+
+// candidates lists the names of objects, and which Installation each belongs to.
+func candidates(snapshot *landscape.Snapshot, found []client.Object) string {
+	var names []string
+	for _, object := range found {
+		name := object.GetName()
+		if owner := snapshot.Parent(object); owner != nil {
+			name += " (of " + owner.GetName() + ")"
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, " or ")
 }
