@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	core "github.com/flux-landscaper/flux-landscaper/api/deployers/core/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -32,7 +32,7 @@ type Configuration struct {
 	// without their own share.
 	LandscaperNamespace string `json:"landscaperNamespace,omitempty"`
 	// OCI holds settings of the access to registries.
-	OCI *core.OCIConfiguration `json:"oci,omitempty"`
+	OCI *managedresource.OCIConfiguration `json:"oci,omitempty"`
 	// TargetSelectors are for the deployers of the Environment; default are the Targets annotated with its name.
 	TargetSelectors []v1alpha1.TargetSelector `json:"targetSelectors,omitempty"`
 	// HostRights says what the deployers may do in the own cluster: Namespace, the default, or Cluster. An addition to the existing file.

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
+	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
@@ -306,7 +306,7 @@ func (s *Snapshot) DeployersOf(item *v1alpha1.DeployItem, now time.Time) (alive 
 	}
 	for i := range s.Leases.Items {
 		lease := &s.Leases.Items[i]
-		claim, err := liveness.ClaimOf(lease)
+		claim, err := notify.DeployerClaimOf(lease)
 		if err != nil || !claim.Serves(item, s.targetOf(item)) {
 			continue
 		}

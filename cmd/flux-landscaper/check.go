@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
+	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
 	"github.com/flux-landscaper/flux-landscaper/landscape"
 )
 
@@ -216,7 +216,7 @@ func (k *checkup) deployers(ctx context.Context) error {
 	alive, silent := map[string]bool{}, map[string]string{}
 	for i := range snapshot.Leases.Items {
 		lease := &snapshot.Leases.Items[i]
-		claim, err := liveness.ClaimOf(lease)
+		claim, err := notify.DeployerClaimOf(lease)
 		name := claim.Deployer + " carries out " + strings.Join(claim.Types, ", ")
 		switch {
 		case err != nil:

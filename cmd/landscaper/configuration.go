@@ -15,15 +15,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/container"
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
-	core "github.com/flux-landscaper/flux-landscaper/api/deployers/core/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest"
+	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	manifestv1alpha2 "github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/mock"
 	mockv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/mock/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -94,21 +90,21 @@ func decodeConfiguration(itemType string, text []byte) ([]setting, []string, err
 	if err != nil {
 		return nil, nil, fmt.Errorf("the file %w", err)
 	}
-	common, registries, own := core.CommonConfiguration{}, (*core.OCIConfiguration)(nil), []setting(nil)
+	common, registries, own := managedresource.CommonConfiguration{}, (*managedresource.OCIConfiguration)(nil), []setting(nil)
 	var ignored, into any
 	switch itemType {
 	case v1alpha1.HelmDeployItemType:
-		config, failed := helm.DecodeFileConfiguration(raw)
+		config, failed := helmv1alpha1.DecodeFileConfiguration(raw)
 		if err = failed; err == nil {
 			common, registries, ignored, into = config.CommonConfiguration, config.OCI, config.Export, &helmv1alpha1.Configuration{}
 		}
 	case v1alpha1.ManifestDeployItemType:
-		config, failed := manifest.DecodeFileConfiguration(raw)
+		config, failed := manifestv1alpha2.DecodeFileConfiguration(raw)
 		if err = failed; err == nil {
 			common, ignored, into = config.CommonConfiguration, config.Export, &manifestv1alpha2.Configuration{}
 		}
 	case v1alpha1.ContainerDeployItemType:
-		config, failed := container.DecodeFileConfiguration(raw)
+		config, failed := containerv1alpha1.DecodeFileConfiguration(raw)
 		if err = failed; err == nil {
 			written := &containerv1alpha1.Configuration{} // without defaults
 			into, common, registries = written, config.CommonConfiguration, config.OCI
@@ -116,7 +112,7 @@ func decodeConfiguration(itemType string, text []byte) ([]setting, []string, err
 			own = containerSettings(written)
 		}
 	default:
-		config, failed := mock.DecodeFileConfiguration(raw)
+		config, failed := mockv1alpha1.DecodeFileConfiguration(raw)
 		if err = failed; err == nil {
 			common, into = config.CommonConfiguration, &mockv1alpha1.Configuration{}
 		}
@@ -132,7 +128,7 @@ func decodeConfiguration(itemType string, text []byte) ([]setting, []string, err
 }
 
 // check refuses values that no flag would.
-func check(common *core.CommonConfiguration) error {
+func check(common *managedresource.CommonConfiguration) error {
 	if common.Controller.Workers < 0 {
 		return fmt.Errorf("controller.workers: is %d; write a number from 1 on, or leave it out", common.Controller.Workers)
 	}
@@ -142,7 +138,7 @@ func check(common *core.CommonConfiguration) error {
 	return nil
 }
 
-func commonSettings(common *core.CommonConfiguration) ([]setting, error) {
+func commonSettings(common *managedresource.CommonConfiguration) ([]setting, error) {
 	settings := []setting{
 		{"identity", "identity", given(common.Identity)},
 		{"controller.workers", "concurrent", number(common.Controller.Workers)},
@@ -164,7 +160,7 @@ func commonSettings(common *core.CommonConfiguration) ([]setting, error) {
 	return append(settings, selectors), nil
 }
 
-func registrySettings(registries *core.OCIConfiguration) []setting {
+func registrySettings(registries *managedresource.OCIConfiguration) []setting {
 	if registries == nil {
 		return nil
 	}
@@ -188,7 +184,7 @@ func containerSettings(config *containerv1alpha1.Configuration) []setting {
 }
 
 // warnings returns what a file says without effect.
-func warnings(raw []byte, into any, common *core.CommonConfiguration, registries *core.OCIConfiguration, export any) []string {
+func warnings(raw []byte, into any, common *managedresource.CommonConfiguration, registries *managedresource.OCIConfiguration, export any) []string {
 	var all []string
 	for _, key := range document.Keys(raw, into) {
 		all = append(all, key.String())

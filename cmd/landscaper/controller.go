@@ -35,7 +35,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
-	"github.com/flux-landscaper/flux-landscaper/controllers/registration"
 	"github.com/flux-landscaper/flux-landscaper/controllers/target"
 	"github.com/flux-landscaper/flux-landscaper/controllers/targetsync"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
@@ -239,8 +238,9 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 		{"controller of TargetSyncs", syncs.SetupWithManager},
 	}
 	if f.management.enabled {
-		controllers = append(controllers, controllerOfKind{"controller of Environments", withoutContext(f.environments(mgr, recorder).SetupWithManager)},
-			controllerOfKind{"controller of DeployerRegistrations", withoutContext(f.registrations(mgr, recorder).SetupWithManager)})
+		controllers = append(controllers, controllerOfKind{"controllers of Environments", func(_ context.Context, mgr ctrl.Manager, concurrency int) error {
+			return f.environments(mgr, recorder).SetupWithManager(mgr, concurrency)
+		}})
 	}
 	for _, c := range controllers {
 		if err := c.setup(ctx, mgr, f.concurrent); err != nil {
@@ -254,10 +254,6 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 type controllerOfKind struct {
 	name  string
 	setup func(ctx context.Context, mgr ctrl.Manager, concurrency int) error
-}
-
-func withoutContext(setup func(ctrl.Manager, int) error) func(context.Context, ctrl.Manager, int) error {
-	return func(_ context.Context, mgr ctrl.Manager, concurrency int) error { return setup(mgr, concurrency) }
 }
 
 // deployItems fails jobs that no deployer begins.
@@ -312,19 +308,11 @@ func (m *managementFlags) restrict(options *ctrl.Options, allNamespaces bool) er
 	return nil
 }
 
-// environments prepares Environments and uninstalls what is in those that go.
+// environments installs the deployers of DeployerRegistrations into Environments.
 func (f *controllerFlags) environments(mgr ctrl.Manager, recorder record.EventRecorder) *environment.Reconciler {
 	return &environment.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Homes: f.management.homes(), Shard: f.shard,
 		Backoff: f.backoff(), Now: time.Now, Share: f.management.share,
-	}
-}
-
-// registrations installs the deployers of DeployerRegistrations.
-func (f *controllerFlags) registrations(mgr ctrl.Manager, recorder record.EventRecorder) *registration.Reconciler {
-	return &registration.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Homes: f.management.homes(), Shard: f.shard,
-		Backoff: f.backoff(), Now: time.Now,
 	}
 }
 

@@ -22,10 +22,10 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/agent"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/deployers/manifest"
 	"github.com/flux-landscaper/flux-landscaper/deployers/mock"
+	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -251,12 +251,12 @@ func (f *deployerFlags) logsIn() bool {
 }
 
 // liveness says where the deployer shows that it is alive: beside the controller. From another cluster it has no rights there; the agent speaks for it.
-func (f *deployerFlags) liveness() *liveness.Options {
+func (f *deployerFlags) liveness() *notify.LivenessOptions {
 	own := f.ownNamespace()
 	if own == "" || f.environment.name != "" {
 		return nil
 	}
-	return &liveness.Options{Namespace: own, Namespaces: f.watchedNamespaces(), LabelSelector: f.watch.LabelSelector}
+	return &notify.LivenessOptions{Namespace: own, Namespaces: f.watchedNamespaces(), LabelSelector: f.watch.LabelSelector}
 }
 
 // ownIdentity tells deployers of one type apart that carry out different shards.

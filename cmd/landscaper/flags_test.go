@@ -345,7 +345,7 @@ var effects = map[string]effect{
 
 	"deployer-management": {"true", func(p *parsed) any { return p.controller.deployItems(p.offline(), nil).Environments }, true,
 		"tests/e2e/environments/processes: TestDeployersAreInstalledIntoEveryEnvironmentAndUninstalled"},
-	"deployer-management-namespace": {"n", func(p *parsed) any { return p.controller.registrations(p.offline(), nil).Homes.Shared }, "n",
+	"deployer-management-namespace": {"n", func(p *parsed) any { return p.controller.environments(p.offline(), nil).Homes.Shared }, "n",
 		"tests/e2e/environments: TestAPairGetsAllThatItsDeployerNeeds"},
 	"shared-environments": {"true", func(p *parsed) any { return p.controller.environments(p.offline(), nil).Share }, true,
 		"tests/e2e/environments: TestAnEnvironmentHasNothingBeforeItsNamespace"},

@@ -25,7 +25,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
+	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
@@ -341,7 +341,7 @@ func (r *Reconciler) isServed(ctx context.Context, item *v1alpha1.DeployItem, en
 		return false, 0, err
 	}
 	for i := range leases.Items {
-		claim, err := liveness.ClaimOf(&leases.Items[i])
+		claim, err := notify.DeployerClaimOf(&leases.Items[i])
 		if err != nil || !claim.Serves(item, target) {
 			continue
 		}

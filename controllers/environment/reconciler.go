@@ -1,8 +1,8 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package environment installs deployers into Environments: one Installation for each DeployerRegistration, with a ServiceAccount, rights, a token
-// and the Targets that it needs. It judges whether the agent of an Environment gives signs of life. It promises nothing to others.
+// Package environment installs the deployers of DeployerRegistrations into Environments: one Installation for each pair, with a ServiceAccount, rights, a
+// token and the Targets that it needs. It judges whether the agent of an Environment gives signs of life.
 package environment
 
 import (
@@ -38,13 +38,13 @@ type Reconciler struct {
 	client.Client
 	// Live reads from the API server.
 	Live client.Reader
-	// Recorder writes events. Those about an Environment are on the Installations of its deployers: it has no namespace itself.
+	// Recorder writes events. They are on the Installations of the deployers: Environments and DeployerRegistrations have no namespace themselves.
 	Recorder record.EventRecorder
 	// Homes are the namespaces of the Installations, ServiceAccounts and Targets, and of the Leases of the agents.
 	Homes pair.Homes
 	// Share lets Environments without a namespace of their own share one.
 	Share bool
-	// Shard selects the Environments that this process brings on.
+	// Shard selects the Environments and DeployerRegistrations that this process brings on.
 	Shard protocol.Shard
 	// Backoff says when to try again after a failure.
 	Backoff *queue.Backoff

@@ -67,11 +67,15 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 	if err != nil {
 		return err
 	}
-	return ctrl.NewControllerManagedBy(mgr).
+	err = ctrl.NewControllerManagedBy(mgr).
 		Named("environment-cleanup").
 		For(&v1alpha1.Installation{}, builder.WithPredicates(predicate.NewPredicateFuncs(r.Homes.Holds))).
 		WithOptions(options).
 		Complete(&cleaner{r})
+	if err != nil {
+		return err
+	}
+	return (&registrations{Reconciler: r}).setUp(mgr, options)
 }
 
 // comesOrGoes passes the updates that begin a deletion.

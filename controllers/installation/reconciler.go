@@ -23,7 +23,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
-	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/watching"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
@@ -146,13 +145,13 @@ func (s *scope) wake(d time.Duration) {
 // watched.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
 	r.setUp(mgr.GetCache())
-	if err := watching.Index(ctx, mgr.GetFieldIndexer()); err != nil {
+	if err := registerIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	found := watching.Finder{
+	found := watcher{
 		Reader: r.Client, Related: r.related, Unwatched: r.UnwatchedSources, Seen: r.seen, Namespaces: r.Following.Namespaces,
 	}
-	watches, err := found.Watch(mgr)
+	watches, err := found.watch(mgr)
 	if err != nil {
 		return err
 	}

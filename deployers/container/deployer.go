@@ -30,7 +30,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	api "github.com/flux-landscaper/flux-landscaper/api/deployers/container"
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
@@ -192,7 +191,7 @@ func configurationOf(item *v1alpha1.DeployItem) (*containerv1alpha1.ProviderConf
 	if item.Spec.Configuration == nil || len(item.Spec.Configuration.Raw) == 0 {
 		return nil, protocol.Stall(operationReconcile, "ConfigurationMissing", "spec.config is missing; write a configuration of the container deployer there")
 	}
-	config, err := api.DecodeConfiguration(item.Spec.Configuration.Raw)
+	config, err := containerv1alpha1.DecodeConfiguration(item.Spec.Configuration.Raw)
 	if err == nil {
 		err = validate(config, item.Namespace)
 	}

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	api "github.com/flux-landscaper/flux-landscaper/api/deployers/container"
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
@@ -178,7 +177,7 @@ func (r *run) follow(ctx context.Context, pod *corev1.Pod) (contract.Outcome, er
 			outcome.Done, recorded.PodStatus.LastSuccessfulJobID = true, new(r.job())
 		}
 	}
-	encoded, encodeErr := api.EncodeStatus(recorded)
+	encoded, encodeErr := containerv1alpha1.EncodeStatus(recorded)
 	if encodeErr != nil {
 		return outcome, encodeErr
 	}
@@ -278,7 +277,7 @@ func (r *run) clear(ctx context.Context) (contract.Outcome, error) {
 	}
 	if pod != nil {
 		outcome := r.waiting(fmt.Sprintf("waiting for the end of Pod %s/%s", pod.Namespace, pod.Name))
-		outcome.ProviderStatus, err = api.EncodeStatus(r.recorded)
+		outcome.ProviderStatus, err = containerv1alpha1.EncodeStatus(r.recorded)
 		return outcome, err
 	}
 	err = r.removeAll(ctx)

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	api "github.com/flux-landscaper/flux-landscaper/api/deployers/container"
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/container/sidecar"
@@ -32,7 +31,7 @@ func status(item *v1alpha1.DeployItem) (*containerv1alpha1.ProviderStatus, error
 	if item.Status.ProviderStatus == nil {
 		return &containerv1alpha1.ProviderStatus{}, nil
 	}
-	recorded, err := api.DecodeStatus(item.Status.ProviderStatus.Raw)
+	recorded, err := containerv1alpha1.DecodeStatus(item.Status.ProviderStatus.Raw)
 	if err != nil {
 		return nil, protocol.Coded(fmt.Errorf("status.providerStatus: %w", err), v1alpha1.ErrorInternalProblem)
 	}

@@ -26,7 +26,6 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
 
-	api "github.com/flux-landscaper/flux-landscaper/api/deployers/container"
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/components"
@@ -299,7 +298,7 @@ func (s *served) awaitLeft(check func(map[string][]string) bool) {
 func (s *served) status(item *v1alpha1.DeployItem) *containerv1alpha1.ProviderStatus {
 	s.t.Helper()
 	require.NotNil(s.t, item.Status.ProviderStatus)
-	recorded, err := api.DecodeStatus(item.Status.ProviderStatus.Raw)
+	recorded, err := containerv1alpha1.DecodeStatus(item.Status.ProviderStatus.Raw)
 	require.NoError(s.t, err)
 	return recorded
 }

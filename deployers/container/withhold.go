@@ -13,7 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	api "github.com/flux-landscaper/flux-landscaper/api/deployers/container"
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
@@ -92,7 +91,7 @@ func hasWords(pod *corev1.Pod) bool {
 
 // inImports returns the values of the imports in a configuration.
 func inImports(raw []byte) any {
-	config, err := api.DecodeConfiguration(raw)
+	config, err := containerv1alpha1.DecodeConfiguration(raw)
 	if err != nil || config.ImportValues == nil {
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
+	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -32,12 +32,12 @@ func (s *stage) leaseOf(namespace string) *coordinationv1.Lease {
 
 func TestADeployerRenewsItsLease(t *testing.T) {
 	home := platform.Shared(t).Namespace(t)
-	options := Options{TargetsOnly: true, Liveness: &liveness.Options{Namespace: home, Namespaces: []string{"a"}, Interval: time.Second}}
+	options := Options{TargetsOnly: true, Liveness: &notify.LivenessOptions{Namespace: home, Namespaces: []string{"a"}, Interval: time.Second}}
 	s := newStage(t, &scripted{}, options)
 	lease := s.leaseOf(home)
-	claim, err := liveness.ClaimOf(lease)
+	claim, err := notify.DeployerClaimOf(lease)
 	require.NoError(t, err)
-	assert.Equal(t, liveness.Claim{
+	assert.Equal(t, notify.DeployerClaim{
 		Deployer: s.deployer.Name(), Identity: "test", Types: []string{s.deployer.Type()}, TargetsOnly: true, Namespaces: []string{"a"},
 	}, claim)
 	assert.EqualValues(t, 3, *lease.Spec.LeaseDurationSeconds)
@@ -58,34 +58,34 @@ func TestADeployerRenewsItsLease(t *testing.T) {
 }
 
 func TestADeployerWorksWithoutItsLease(t *testing.T) {
-	s := newStage(t, &scripted{}, Options{Liveness: &liveness.Options{Namespace: "no-such-namespace", Interval: 50 * time.Millisecond}})
+	s := newStage(t, &scripted{}, Options{Liveness: &notify.LivenessOptions{Namespace: "no-such-namespace", Interval: 50 * time.Millisecond}})
 	item := s.create("item")
 	s.trigger(item)
 	s.finished(item)
 }
 
 func TestALeaseNeedsANamespace(t *testing.T) {
-	_, err := liveness.New(platform.Shared(t).RestConfig, liveness.Options{}, liveness.Claim{})
+	_, err := notify.NewLiveness(platform.Shared(t).RestConfig, notify.LivenessOptions{}, notify.DeployerClaim{})
 	assert.ErrorContains(t, err, "set Options.Liveness.Namespace")
 }
 
 func TestDeployersOfOtherItemsHaveLeasesOfTheirOwn(t *testing.T) {
 	p := platform.Shared(t)
 	home := p.Namespace(t)
-	claim := liveness.Claim{Deployer: "helm", Identity: "same", Types: []string{"helm"}}
+	claim := notify.DeployerClaim{Deployer: "helm", Identity: "same", Types: []string{"helm"}}
 	annotated := claim
 	annotated.TargetSelectors = []v1alpha1.TargetSelector{{Annotations: []v1alpha1.Requirement{{Key: "a", Operator: "exists"}}}}
-	run := func(options liveness.Options, claim liveness.Claim) {
+	run := func(options notify.LivenessOptions, claim notify.DeployerClaim) {
 		options.Namespace, options.Interval = home, 50*time.Millisecond
-		holder, err := liveness.New(p.RestConfig, options, claim)
+		holder, err := notify.NewLiveness(p.RestConfig, options, claim)
 		require.NoError(t, err)
 		go func() { _ = holder.Run(t.Context()) }()
 	}
-	run(liveness.Options{Namespaces: []string{"a"}}, claim)
-	run(liveness.Options{Namespaces: []string{"b"}}, claim)
-	run(liveness.Options{Namespaces: []string{"b"}}, claim) // another Pod of the same one
-	run(liveness.Options{LabelSelector: "shard=one"}, claim)
-	run(liveness.Options{}, annotated)
+	run(notify.LivenessOptions{Namespaces: []string{"a"}}, claim)
+	run(notify.LivenessOptions{Namespaces: []string{"b"}}, claim)
+	run(notify.LivenessOptions{Namespaces: []string{"b"}}, claim) // another Pod of the same one
+	run(notify.LivenessOptions{LabelSelector: "shard=one"}, claim)
+	run(notify.LivenessOptions{}, annotated)
 	said := func() map[string]string {
 		leases := &coordinationv1.LeaseList{}
 		if p.Client().List(t.Context(), leases, client.InNamespace(home)) != nil {

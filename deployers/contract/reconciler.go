@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
+	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -269,5 +269,5 @@ func (r *reconciler) selects(ctx context.Context, item *v1alpha1.DeployItem) (bo
 		last := item.Status.Deployer
 		return last != nil && last.Name == r.deployer.Name() && last.Identity == r.options.Identity, nil
 	}
-	return err == nil && liveness.Selected(r.options.TargetSelectors, found), err
+	return err == nil && notify.Selected(r.options.TargetSelectors, found), err
 }

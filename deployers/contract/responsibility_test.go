@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
+	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 )
 
@@ -51,7 +51,7 @@ func TestSelectors(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, liveness.Selected([]v1alpha1.TargetSelector{test.selector}, fenced))
+			assert.Equal(t, test.want, notify.Selected([]v1alpha1.TargetSelector{test.selector}, fenced))
 		})
 	}
 }
@@ -61,7 +61,7 @@ func TestAnySelectorIsEnough(t *testing.T) {
 	selectors := []v1alpha1.TargetSelector{
 		{Targets: []v1alpha1.ObjectReference{{Name: "a"}}}, {Targets: []v1alpha1.ObjectReference{{Name: "b"}}},
 	}
-	assert.True(t, liveness.Selected(selectors, object))
+	assert.True(t, notify.Selected(selectors, object))
 }
 
 func TestUnknownOperatorIsAnError(t *testing.T) {

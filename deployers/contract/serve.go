@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/contract/liveness"
+	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -84,7 +84,7 @@ type Options struct {
 	RefuseUnknownKeys bool
 	// Liveness is how the deployer says that it is alive, so that items which wait for it do not fail. Optional: without it an item that it
 	// does not begin in time fails.
-	Liveness *liveness.Options
+	Liveness *notify.LivenessOptions
 	// Recorder of events; nil means that of the manager.
 	Recorder record.EventRecorder
 	// Metrics records the duration of calls of the deployer; the zero value records nothing.
@@ -103,7 +103,7 @@ func (o *Options) complete() error {
 	o.MinContinuousInterval = cmp.Or(o.MinContinuousInterval, DefaultMinContinuousInterval)
 	for i, selector := range o.TargetSelectors {
 		for _, requirement := range slices.Concat(selector.Annotations, selector.Labels) {
-			if !liveness.IsOperator(requirement.Operator) {
+			if !notify.IsOperator(requirement.Operator) {
 				return fmt.Errorf("targetSelectors[%d]: key %q has the unknown operator %q; use one of =, ==, !=, in, notin, exists, !, gt, lt",
 					i, requirement.Key, requirement.Operator)
 			}
@@ -143,7 +143,7 @@ func serve(mgr ctrl.Manager, deployer Deployer, options Options) (err error) {
 		beside = append(beside, r.drift.Run)
 	}
 	if options.Liveness != nil {
-		holder, err := liveness.New(mgr.GetConfig(), *options.Liveness, liveness.Claim{
+		holder, err := notify.NewLiveness(mgr.GetConfig(), *options.Liveness, notify.DeployerClaim{
 			Deployer: deployer.Name(), Identity: options.Identity, Types: []string{deployer.Type()},
 			TargetSelectors: options.TargetSelectors, TargetsOnly: options.TargetsOnly,
 		})

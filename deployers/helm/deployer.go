@@ -18,7 +18,6 @@ import (
 
 	"k8s.io/utils/lru"
 
-	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -216,7 +215,7 @@ func (j *job) outcome(outcome contract.Outcome) contract.Outcome {
 	if status == nil {
 		return outcome
 	}
-	if encoded, err := config.EncodeStatus(status); err == nil {
+	if encoded, err := helmv1alpha1.EncodeStatus(status); err == nil {
 		outcome.ProviderStatus = encoded
 	}
 	return outcome
@@ -231,7 +230,7 @@ func (d *deployer) begin(item *contract.Item) (*job, error) {
 	if err != nil {
 		return nil, misconfigured(item, fmt.Errorf("spec.config: %w", err))
 	}
-	if err := config.Validate(decoded); err != nil {
+	if err := helmv1alpha1.Validate(decoded); err != nil {
 		return nil, misconfigured(item, fmt.Errorf("spec.config: %w", err))
 	}
 	strategy := decoded.UpdateStrategy
@@ -263,7 +262,7 @@ func configuration(item *v1alpha1.DeployItem) (*helmv1alpha1.ProviderConfigurati
 	if raw == nil || len(raw.Raw) == 0 {
 		return nil, fmt.Errorf("is empty; it has to hold a %s", helmv1alpha1.ProviderConfigurationKind)
 	}
-	return config.DecodeConfiguration(raw.Raw)
+	return helmv1alpha1.DecodeConfiguration(raw.Raw)
 }
 
 // Configuration returns a configuration of the helm deployer.

@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -46,7 +45,7 @@ func (d *deployer) DriftDetection(item *v1alpha1.DeployItem) (*managedresource.D
 // Deployed returns the inventory of the release, or the managed resources where there is none. Releases of jobs that recorded no inventory are
 // not watched before the next job.
 func (d *deployer) Deployed(item *v1alpha1.DeployItem) (contract.Deployed, error) {
-	status, err := config.DecodeStatus(providerStatus(item))
+	status, err := helmv1alpha1.DecodeStatus(providerStatus(item))
 	if err != nil {
 		return contract.Deployed{}, err
 	}
@@ -56,7 +55,7 @@ func (d *deployer) Deployed(item *v1alpha1.DeployItem) (contract.Deployed, error
 		}, nil
 	}
 	return contract.Deployed{
-		Selector: config.ManagedByLabel + "=" + config.ManagedByHelm, Managers: []string{engine.FieldManager, resources.FieldManager},
+		Selector: helmv1alpha1.ManagedByLabel + "=" + helmv1alpha1.ManagedByHelm, Managers: []string{engine.FieldManager, resources.FieldManager},
 		Objects: referencesIn(status.Release.Inventory), Merged: true,
 	}, nil
 }
@@ -108,7 +107,7 @@ func (j *job) releaseDrift(ctx context.Context, options resources.DriftOptions) 
 	options.OfRelease, options.Manager = &release, engine.FieldManager
 	options.Labels, options.Annotations = engine.Ownership(release.Namespace, release.Name)
 	options.IsForeign = func(live *unstructured.Unstructured) bool {
-		other, isMarked := config.ReleaseOn(live)
+		other, isMarked := helmv1alpha1.ReleaseOn(live)
 		return isMarked && other != release
 	}
 	found, err := resources.FindDrift(ctx, j.session(), desired, options)

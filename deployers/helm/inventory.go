@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -28,14 +27,14 @@ var _ contract.SiteKeeper = &deployer{}
 // the configuration or the status is broken, and in template mode: what that makes is known only when the chart is rendered, see recordObjects.
 func (d *deployer) Plan(item *v1alpha1.DeployItem, to managedresource.ClusterReference) *runtime.RawExtension {
 	decoded, err := configuration(item)
-	if err != nil || to.Target == "" || config.Validate(decoded) != nil {
+	if err != nil || to.Target == "" || helmv1alpha1.Validate(decoded) != nil {
 		return nil
 	}
 	status, err := statusOf(item, decoded)
 	if err != nil || !planned(status, decoded, to) {
 		return nil
 	}
-	encoded, err := config.EncodeStatus(status)
+	encoded, err := helmv1alpha1.EncodeStatus(status)
 	if err != nil {
 		return nil
 	}
@@ -44,7 +43,7 @@ func (d *deployer) Plan(item *v1alpha1.DeployItem, to managedresource.ClusterRef
 
 // IsAt compares with the cluster of the inventory. A record without one tells nothing.
 func (d *deployer) IsAt(item *v1alpha1.DeployItem, to managedresource.ClusterReference) bool {
-	status, err := config.DecodeStatus(providerStatus(item))
+	status, err := helmv1alpha1.DecodeStatus(providerStatus(item))
 	return err == nil && resources.IsAt(status.Inventory, to)
 }
 
@@ -86,11 +85,11 @@ func releaseOf(config *helmv1alpha1.ProviderConfiguration) managedresource.Relea
 
 // Close leaves out what the API server refused.
 func (d *deployer) Close(item *v1alpha1.DeployItem, status *runtime.RawExtension) *runtime.RawExtension {
-	recorded, err := config.DecodeStatus(status.Raw)
+	recorded, err := helmv1alpha1.DecodeStatus(status.Raw)
 	if err != nil || recorded.Inventory == nil || !resources.ForgetRefused(recorded.Inventory, item.Status.JobID) {
 		return status
 	}
-	encoded, err := config.EncodeStatus(recorded)
+	encoded, err := helmv1alpha1.EncodeStatus(recorded)
 	if err != nil {
 		return status
 	}
@@ -100,7 +99,7 @@ func (d *deployer) Close(item *v1alpha1.DeployItem, status *runtime.RawExtension
 // statusOf reads the provider status of an item and gives it an inventory. A status of Gardener Landscaper records no release: there it is
 // that of the configuration, with revision 0 as long as no job of ours has made one.
 func statusOf(item *v1alpha1.DeployItem, decoded *helmv1alpha1.ProviderConfiguration) (*helmv1alpha1.ProviderStatus, error) {
-	status, err := config.DecodeStatus(providerStatus(item))
+	status, err := helmv1alpha1.DecodeStatus(providerStatus(item))
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +206,7 @@ func (j *job) noteRelease() {
 }
 
 func (j *job) recordAhead(ctx context.Context) error {
-	encoded, err := config.EncodeStatus(j.now())
+	encoded, err := helmv1alpha1.EncodeStatus(j.now())
 	if err != nil {
 		return err
 	}

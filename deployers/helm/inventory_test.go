@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	statuses "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
@@ -41,7 +40,7 @@ func (f *fixture) next(content config) {
 func (f *fixture) status() *helmv1alpha1.ProviderStatus {
 	f.Helper()
 	require.NotNil(f, f.item.Status.ProviderStatus)
-	status, err := statuses.DecodeStatus(f.item.Status.ProviderStatus.Raw)
+	status, err := helmv1alpha1.DecodeStatus(f.item.Status.ProviderStatus.Raw)
 	require.NoError(f, err)
 	return status
 }

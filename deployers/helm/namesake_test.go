@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
+	helm "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 )
 
 // TestWhatANamesakeKeepsIsLeftAlone has an object of a DeployItem of the same name in another namespace, which carries no UID because it is kept.

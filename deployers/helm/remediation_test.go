@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
-	helmconfig "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -30,7 +29,7 @@ var (
 // recorded is the provider status of the item.
 func (f *fixture) recorded() *helmv1alpha1.ProviderStatus {
 	f.Helper()
-	status, err := helmconfig.DecodeStatus(f.item.Status.ProviderStatus.Raw)
+	status, err := helmv1alpha1.DecodeStatus(f.item.Status.ProviderStatus.Raw)
 	require.NoError(f, err)
 	return status
 }

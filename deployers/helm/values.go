@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
@@ -21,7 +20,7 @@ import (
 
 // readValues merges the values of the configuration over those that it refers to.
 func (j *job) readValues(ctx context.Context) error {
-	values, err := config.DecodeValues(j.config.Values)
+	values, err := helmv1alpha1.DecodeValues(j.config.Values)
 	if err != nil {
 		return misconfigured(j.item, fmt.Errorf("spec.config.%w", err))
 	}
@@ -104,7 +103,7 @@ func (j *job) settings(operation string) (helmv1alpha1.ReleaseSettings, error) {
 	values := map[string]map[string]v1alpha1.AnyJSON{
 		helmv1alpha1.ActionInstall: all.Install, helmv1alpha1.ActionUpgrade: all.Upgrade, "uninstall": all.Uninstall, "rollback": all.Rollback,
 	}[operation]
-	settings, err := config.DecodeSettings("helmDeploymentConfig."+operation, values)
+	settings, err := helmv1alpha1.DecodeSettings("helmDeploymentConfig."+operation, values)
 	if err != nil {
 		return settings, misconfigured(j.item, err)
 	}

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
-	api "github.com/flux-landscaper/flux-landscaper/api/deployers/manifest"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
@@ -43,7 +42,7 @@ func (d *Deployer) remove(ctx context.Context, item *contract.Item) (contract.Ou
 	}
 	outcome := progress.Outcome()
 	if len(recorded.ManagedResources) == 0 {
-		outcome.ProviderStatus, _ = api.EncodeStatus(recorded)
+		outcome.ProviderStatus, _ = v1alpha2.EncodeStatus(recorded)
 	}
 	return outcome, err
 }
@@ -61,7 +60,7 @@ func withoutTarget(ctx context.Context, session *resources.Session, item *contra
 	outcome := progress.Outcome()
 	outcome.Done = err == nil && progress.Done()
 	if !outcome.Done && len(inventory.Sites) < before {
-		outcome.ProviderStatus, _ = api.EncodeStatus(recorded)
+		outcome.ProviderStatus, _ = v1alpha2.EncodeStatus(recorded)
 	}
 	return outcome, err
 }
@@ -141,7 +140,7 @@ func deletionGroups(item *contract.Item, recorded *v1alpha2.ProviderStatus) ([]m
 	if item.DeployItem.Spec.Configuration == nil {
 		return inventoryOf(recorded).DeletionGroups, nil
 	}
-	groups, err := api.DecodeDeletionGroups(item.DeployItem.Spec.Configuration.Raw)
+	groups, err := v1alpha2.DecodeDeletionGroups(item.DeployItem.Spec.Configuration.Raw)
 	switch {
 	case err == nil:
 		return groups, nil

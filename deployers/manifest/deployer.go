@@ -23,7 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
-	api "github.com/flux-landscaper/flux-landscaper/api/deployers/manifest"
+	api "github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"

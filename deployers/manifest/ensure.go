@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
-	api "github.com/flux-landscaper/flux-landscaper/api/deployers/manifest"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
@@ -210,7 +209,7 @@ func (r *run) record(outcome contract.Outcome, known resources.KnownObjects, cau
 	inventory.DeletionGroups, inventory.Sites = r.config.DeletionGroups, slices.Clone(inventory.Sites)
 	resources.Attempt(&inventory, *inventory.Cluster, resources.Orphans(known.Attempted, known.Recorded))
 	resources.AttemptBy(&inventory, r.session.Job, *inventory.Cluster, known.Planned)
-	encoded, err := api.EncodeStatus(&v1alpha2.ProviderStatus{
+	encoded, err := v1alpha2.EncodeStatus(&v1alpha2.ProviderStatus{
 		ManagedResources: known.Recorded, RecordedGeneration: r.item.DeployItem.Generation, Inventory: &inventory,
 	})
 	if err != nil {
@@ -229,16 +228,16 @@ func configurationProblem(err error) error {
 
 // Configuration returns a configuration of the version that an item has.
 func (*Deployer) Configuration(item *v1alpha1.DeployItem) any {
-	return api.ConfigurationOf(item.Spec.Configuration.Raw)
+	return v1alpha2.ConfigurationOf(item.Spec.Configuration.Raw)
 }
 
 func configuration(item *v1alpha1.DeployItem) (*v1alpha2.ProviderConfiguration, error) {
 	if item.Spec.Configuration == nil || len(item.Spec.Configuration.Raw) == 0 {
 		return nil, fmt.Errorf("spec.config: is empty, write a configuration of the manifest deployer there")
 	}
-	config, err := api.DecodeConfiguration(item.Spec.Configuration.Raw)
+	config, err := v1alpha2.DecodeConfiguration(item.Spec.Configuration.Raw)
 	if err == nil {
-		err = api.Validate(config)
+		err = v1alpha2.Validate(config)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("spec.config: %w", err)
@@ -265,7 +264,7 @@ func status(item *v1alpha1.DeployItem) (*v1alpha2.ProviderStatus, error) {
 	if item.Status.ProviderStatus != nil {
 		raw = item.Status.ProviderStatus.Raw
 	}
-	recorded, err := api.DecodeStatus(raw)
+	recorded, err := v1alpha2.DecodeStatus(raw)
 	if err != nil {
 		return nil, protocol.Coded(fmt.Errorf("status.providerStatus: %w", err), v1alpha1.ErrorInternalProblem)
 	}
@@ -309,11 +308,11 @@ func (d *Deployer) Sites(item *v1alpha1.DeployItem) ([]managedresource.Site, boo
 
 // Close leaves out what the API server refused.
 func (d *Deployer) Close(item *v1alpha1.DeployItem, status *runtime.RawExtension) *runtime.RawExtension {
-	recorded, err := api.DecodeStatus(status.Raw)
+	recorded, err := v1alpha2.DecodeStatus(status.Raw)
 	if err != nil || recorded.Inventory == nil || !resources.ForgetRefused(recorded.Inventory, item.Status.JobID) {
 		return status
 	}
-	encoded, err := api.EncodeStatus(recorded)
+	encoded, err := v1alpha2.EncodeStatus(recorded)
 	if err != nil {
 		return status
 	}
@@ -331,7 +330,7 @@ func planned(item *v1alpha1.DeployItem, recorded *v1alpha2.ProviderStatus, to ma
 		return nil
 	}
 	resources.AttemptBy(inventory, item.Status.JobID, to, attempted)
-	encoded, err := api.EncodeStatus(recorded)
+	encoded, err := v1alpha2.EncodeStatus(recorded)
 	if err != nil {
 		return nil
 	}

@@ -14,7 +14,6 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
-	mockconfig "github.com/flux-landscaper/flux-landscaper/api/deployers/mock"
 	mockv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/mock/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
@@ -48,7 +47,7 @@ func (Deployer) Configuration(*v1alpha1.DeployItem) any { return &mockv1alpha1.P
 // Ensure ends the job in the configured phase, or leaves it waiting when that phase is not final. Without a phase it succeeds. A
 // configuration that cannot be read is an error with the code ERR_CONFIGURATION_PROBLEM.
 func (Deployer) Ensure(_ context.Context, item *contract.Item) (contract.Outcome, error) {
-	config, err := mockconfig.DecodeConfiguration(item.DeployItem.Spec.Configuration.Raw)
+	config, err := mockv1alpha1.DecodeConfiguration(item.DeployItem.Spec.Configuration.Raw)
 	if err != nil {
 		return contract.Outcome{}, protocol.Stall(operation, "ConfigurationInvalid", "spec.config: %w", err)
 	}

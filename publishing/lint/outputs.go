@@ -12,15 +12,11 @@ import (
 
 	yamlv3 "go.yaml.in/yaml/v3"
 
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/container"
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	keys "github.com/flux-landscaper/flux-landscaper/api/deployers/document"
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest"
 	manifestv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha1"
 	manifestv1alpha2 "github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/mock"
 	mockv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/mock/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
@@ -39,22 +35,22 @@ type configuration struct {
 var configurations = map[string]configuration{
 	v1alpha1.HelmDeployItemType: {
 		versions: map[string]any{helmv1alpha1.APIVersion: &helmv1alpha1.ProviderConfiguration{}}, newest: helmv1alpha1.APIVersion,
-		check: checked(helm.DecodeConfiguration, helm.Validate),
+		check: checked(helmv1alpha1.DecodeConfiguration, helmv1alpha1.Validate),
 	},
 	v1alpha1.ManifestDeployItemType: {
 		versions: map[string]any{
 			manifestv1alpha1.APIVersion: &manifestv1alpha1.ProviderConfiguration{}, manifestv1alpha2.APIVersion: &manifestv1alpha2.ProviderConfiguration{},
 		},
 		newest: manifestv1alpha2.APIVersion,
-		check:  checked(manifest.DecodeConfiguration, manifest.Validate),
+		check:  checked(manifestv1alpha2.DecodeConfiguration, manifestv1alpha2.Validate),
 	},
 	v1alpha1.ContainerDeployItemType: {
 		versions: map[string]any{containerv1alpha1.APIVersion: &containerv1alpha1.ProviderConfiguration{}}, newest: containerv1alpha1.APIVersion,
-		check: checked(container.DecodeConfiguration, nil),
+		check: checked(containerv1alpha1.DecodeConfiguration, nil),
 	},
 	v1alpha1.MockDeployItemType: {
 		versions: map[string]any{mockv1alpha1.APIVersion: &mockv1alpha1.ProviderConfiguration{}}, newest: mockv1alpha1.APIVersion,
-		check: checked(mock.DecodeConfiguration, nil),
+		check: checked(mockv1alpha1.DecodeConfiguration, nil),
 	},
 }
 

@@ -101,7 +101,7 @@ var allowedIn = map[string][]string{
 	"api/deployers/managedresource":    {"k8s.io/apimachinery", "sigs.k8s.io/json", "github.com/robfig/cron/v3"},
 	"api/validation":                   {"k8s.io/apimachinery", "github.com/fluxcd/pkg/apis"},
 	"api/deployers":                    {"k8s.io/apimachinery", "sigs.k8s.io/json"},
-	"api/deployers/container/v1alpha1": {"k8s.io/apimachinery", "k8s.io/api/core/v1"},
+	"api/deployers/container/v1alpha1": {"k8s.io/apimachinery", "k8s.io/api/core/v1", "sigs.k8s.io/json"},
 }
 
 // impure are packages that reach for the world outside; the pure rooms may import none of them directly, and no client indirectly.

@@ -15,13 +15,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/container"
 	containerv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest"
 	manifestv1alpha2 "github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/mock"
 	mockv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/mock/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/resources"
 	"github.com/flux-landscaper/flux-landscaper/tests/schema"
@@ -45,27 +41,27 @@ func decoded[T any](decode func([]byte) (T, error)) func([]byte) (any, error) {
 var configurations = map[string]configuration{
 	"helm": {
 		shape: reflect.TypeFor[helmv1alpha1.ProviderConfiguration](), healthy: schema.Object{"name": "a", "namespace": "b"},
-		decode: decoded(helm.DecodeConfiguration), check: checkHelm,
+		decode: decoded(helmv1alpha1.DecodeConfiguration), check: checkHelm,
 	},
 	"manifest": {
-		shape: reflect.TypeFor[manifestv1alpha2.ProviderConfiguration](), decode: decoded(manifest.DecodeConfiguration), check: checkManifest,
+		shape: reflect.TypeFor[manifestv1alpha2.ProviderConfiguration](), decode: decoded(manifestv1alpha2.DecodeConfiguration), check: checkManifest,
 	},
-	"container": {shape: reflect.TypeFor[containerv1alpha1.ProviderConfiguration](), decode: decoded(container.DecodeConfiguration)},
-	"mock":      {shape: reflect.TypeFor[mockv1alpha1.ProviderConfiguration](), decode: decoded(mock.DecodeConfiguration)},
+	"container": {shape: reflect.TypeFor[containerv1alpha1.ProviderConfiguration](), decode: decoded(containerv1alpha1.DecodeConfiguration)},
+	"mock":      {shape: reflect.TypeFor[mockv1alpha1.ProviderConfiguration](), decode: decoded(mockv1alpha1.DecodeConfiguration)},
 }
 
 func checkHelm(config any) error {
 	read := config.(*helmv1alpha1.ProviderConfiguration)
-	if err := helm.Validate(read); err != nil {
+	if err := helmv1alpha1.Validate(read); err != nil {
 		return err
 	}
-	_, err := helm.DecodeValues(read.Values)
+	_, err := helmv1alpha1.DecodeValues(read.Values)
 	return err
 }
 
 func checkManifest(config any) error {
 	read := config.(*manifestv1alpha2.ProviderConfiguration)
-	if err := manifest.Validate(read); err != nil {
+	if err := manifestv1alpha2.Validate(read); err != nil {
 		return err
 	}
 	_, err := resources.Expand(read.Manifests)

@@ -18,7 +18,7 @@ import (
 	"strconv"
 	"strings"
 
-	container "github.com/flux-landscaper/flux-landscaper/api/deployers/container"
+	container "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 )
 
 const (

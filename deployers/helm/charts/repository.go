@@ -18,7 +18,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
@@ -49,7 +48,7 @@ type repositoryAuth struct {
 // fromRepository returns the chart of a Helm repository. Index and archive are requested with the credentials whose URL is the longest
 // prefix of theirs, so no credential reaches a host that it was not given for. Unless it is empty, the digest has to be that of the archive.
 func (f *Finder) fromRepository(ctx context.Context, item *contract.Item, repository *helmv1alpha1.HelmChartRepo, want digest.Digest) (*engine.Chart, error) {
-	base := config.RepositoryURL(repository.HelmChartRepoUrl)
+	base := helmv1alpha1.RepositoryURL(repository.HelmChartRepoUrl)
 	if path, ok := strings.CutPrefix(base, ociScheme); ok {
 		return f.fromOCIRepository(ctx, item, path+"/"+repository.HelmChartName, repository.HelmChartVersion, want)
 	}
@@ -207,8 +206,8 @@ func (f *Finder) authorized(ctx context.Context, item *contract.Item, auths []re
 func longestPrefix(auths []repositoryAuth, location string) *repositoryAuth {
 	var best *repositoryAuth
 	for i := range auths {
-		prefix := config.RepositoryURL(auths[i].URL)
-		if auths[i].URL != "" && covers(prefix, location) && (best == nil || len(prefix) > len(config.RepositoryURL(best.URL))) {
+		prefix := helmv1alpha1.RepositoryURL(auths[i].URL)
+		if auths[i].URL != "" && covers(prefix, location) && (best == nil || len(prefix) > len(helmv1alpha1.RepositoryURL(best.URL))) {
 			best = &auths[i]
 		}
 	}

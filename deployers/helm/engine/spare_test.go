@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	config "github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	helmv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
@@ -34,7 +33,7 @@ var takers = map[string]struct {
 		o.Labels, o.Annotations = map[string]string{v1alpha1.ManifestDeployItemLabel: "another"}, nil
 	}, true},
 	"a DeployItem in part":      {func(o *corev1.ConfigMap) { o.Labels[v1alpha1.ManifestDeployItemLabel] = "another" }, false},
-	"another release":           {func(o *corev1.ConfigMap) { o.Annotations[config.ReleaseNameAnnotation] = "another" }, true},
+	"another release":           {func(o *corev1.ConfigMap) { o.Annotations[helmv1alpha1.ReleaseNameAnnotation] = "another" }, true},
 	"somebody without marks":    {func(o *corev1.ConfigMap) { o.Labels, o.Annotations = nil, nil }, false},
 	"whoever removed the label": {func(o *corev1.ConfigMap) { o.Labels = nil }, false},
 }

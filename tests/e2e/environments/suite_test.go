@@ -40,7 +40,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/controllers/environment"
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
-	"github.com/flux-landscaper/flux-landscaper/controllers/registration"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 	"github.com/flux-landscaper/flux-landscaper/tests/mortal"
@@ -170,11 +169,6 @@ func (s *stage) start() {
 		Backoff: queue.NewBackoff(10*time.Millisecond, time.Second), TokenLife: s.tokenLife, Share: !s.isolated,
 	}
 	require.NoError(s.t, environments.SetupWithManager(mgr, 2))
-	registrations := &registration.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: s.events, Homes: pair.Homes{Shared: s.namespace}, Now: time.Now,
-		Backoff: queue.NewBackoff(10*time.Millisecond, time.Second),
-	}
-	require.NoError(s.t, registrations.SetupWithManager(mgr, 2))
 	s.stop = platform.Run(s.ctx, s.t, mgr)
 }
 

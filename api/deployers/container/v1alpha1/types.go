@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	core "github.com/flux-landscaper/flux-landscaper/api/deployers/core/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	landscaper "github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -113,12 +112,12 @@ type ContainerStatus struct {
 
 // Configuration is the configuration file of the container deployer.
 type Configuration struct {
-	metav1.TypeMeta          `json:",inline"`
-	core.CommonConfiguration `json:",inline"`
+	metav1.TypeMeta                     `json:",inline"`
+	managedresource.CommonConfiguration `json:",inline"`
 	// namespace of the Pods on the host cluster; empty means DefaultNamespace.
 	Namespace string `json:"namespace,omitempty"`
 	// oci holds settings of the access to OCI registries.
-	OCI *core.OCIConfiguration `json:"oci,omitempty"`
+	OCI *managedresource.OCIConfiguration `json:"oci,omitempty"`
 	// initContainer is the container that prepares the files.
 	InitContainer ContainerSpec `json:"initContainer,omitempty"`
 	// waitContainer is the container that stores state and exports.

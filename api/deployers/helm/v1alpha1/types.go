@@ -8,7 +8,6 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	core "github.com/flux-landscaper/flux-landscaper/api/deployers/core/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -314,10 +313,10 @@ type InventoryEntry struct {
 
 // Configuration is the configuration file of the helm deployer.
 type Configuration struct {
-	metav1.TypeMeta          `json:",inline"`
-	core.CommonConfiguration `json:",inline"`
+	metav1.TypeMeta                     `json:",inline"`
+	managedresource.CommonConfiguration `json:",inline"`
 	// oci holds settings of the access to OCI registries.
-	OCI *core.OCIConfiguration `json:"oci,omitempty"`
+	OCI *managedresource.OCIConfiguration `json:"oci,omitempty"`
 	// export is accepted and ignored: the timeout of the DeployItem governs.
 	Export *v1alpha1.AnyJSON `json:"export,omitempty"`
 }

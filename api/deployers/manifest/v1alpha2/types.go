@@ -8,7 +8,6 @@ package v1alpha2
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	core "github.com/flux-landscaper/flux-landscaper/api/deployers/core/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -69,8 +68,8 @@ type ProviderStatus struct {
 
 // Configuration is the configuration file of the manifest deployer.
 type Configuration struct {
-	metav1.TypeMeta          `json:",inline"`
-	core.CommonConfiguration `json:",inline"`
+	metav1.TypeMeta                     `json:",inline"`
+	managedresource.CommonConfiguration `json:",inline"`
 	// export is accepted and ignored: the timeout of the DeployItem governs.
 	Export *v1alpha1.AnyJSON `json:"export,omitempty"`
 }

@@ -7,7 +7,6 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	core "github.com/flux-landscaper/flux-landscaper/api/deployers/core/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	landscaper "github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -40,6 +39,6 @@ type ProviderConfiguration struct {
 
 // Configuration is the configuration file of the mock deployer.
 type Configuration struct {
-	metav1.TypeMeta          `json:",inline"`
-	core.CommonConfiguration `json:",inline"`
+	metav1.TypeMeta                     `json:",inline"`
+	managedresource.CommonConfiguration `json:",inline"`
 }

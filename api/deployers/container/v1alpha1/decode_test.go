@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package container
+package v1alpha1
 
 import (
 	"os"
@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	landscaper "github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
@@ -39,15 +38,15 @@ func TestWrongTypeNamesTheField(t *testing.T) {
 
 func TestStatusIsReadAsWritten(t *testing.T) {
 	code := int32(1)
-	status := &v1alpha1.ProviderStatus{
-		LastOperation: v1alpha1.OperationDelete,
-		PodStatus:     &v1alpha1.PodStatus{PodName: "p", ContainerStatus: v1alpha1.ContainerStatus{ExitCode: &code}},
+	status := &ProviderStatus{
+		LastOperation: OperationDelete,
+		PodStatus:     &PodStatus{PodName: "p", ContainerStatus: ContainerStatus{ExitCode: &code}},
 	}
 	written, err := EncodeStatus(status)
 	require.NoError(t, err)
 	read, err := DecodeStatus(written.Raw)
 	require.NoError(t, err)
-	assert.Equal(t, v1alpha1.ProviderStatusKind, read.Kind)
+	assert.Equal(t, ProviderStatusKind, read.Kind)
 	assert.Equal(t, status.PodStatus, read.PodStatus)
 	assert.Equal(t, status.LastOperation, read.LastOperation)
 }
@@ -65,10 +64,10 @@ func TestConfigurationFile(t *testing.T) {
 	assert.Equal(t, "me", config.Identity)
 	assert.Equal(t, 30, config.Controller.Workers)
 	assert.True(t, config.DebugOptions.KeepPod)
-	assert.Equal(t, v1alpha1.DefaultNamespace, config.Namespace)
-	assert.Equal(t, v1alpha1.DefaultImage, config.DefaultImage.Image)
+	assert.Equal(t, DefaultNamespace, config.Namespace)
+	assert.Equal(t, DefaultImage, config.DefaultImage.Image)
 	assert.Equal(t, 2, config.GarbageCollection.Worker)
-	assert.Equal(t, v1alpha1.DefaultGarbageCollectionSeconds, config.GarbageCollection.RequeueTimeSeconds)
+	assert.Equal(t, DefaultGarbageCollectionSeconds, config.GarbageCollection.RequeueTimeSeconds)
 }
 
 func TestContainerItemsOfTheCorpus(t *testing.T) {

@@ -1,8 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifest reads every version of the manifest deployer's configuration and status as the newest one.
-package manifest
+package v1alpha2
 
 import (
 	"errors"
@@ -15,15 +14,14 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 )
 
 // DecodeConfiguration reads spec.config of a DeployItem. A missing apiVersion means v1alpha2, keys are
 // case-sensitive, unknown keys are ignored. The error names the field with a wrong type, or the version that is not known;
 // the values are not validated, see Validate.
-func DecodeConfiguration(raw []byte) (*v1alpha2.ProviderConfiguration, error) {
-	version, err := versionOf(raw, v1alpha2.ProviderConfigurationKind)
+func DecodeConfiguration(raw []byte) (*ProviderConfiguration, error) {
+	version, err := versionOf(raw, ProviderConfigurationKind)
 	if err != nil {
 		return nil, err
 	}
@@ -34,44 +32,44 @@ func DecodeConfiguration(raw []byte) (*v1alpha2.ProviderConfiguration, error) {
 		}
 		return convertConfiguration(old), nil
 	}
-	config := &v1alpha2.ProviderConfiguration{}
+	config := &ProviderConfiguration{}
 	if err := document.Decode(raw, config); err != nil {
 		return nil, err
 	}
-	config.TypeMeta = typeMeta(v1alpha2.ProviderConfigurationKind)
+	config.TypeMeta = typeMeta(ProviderConfigurationKind)
 	return config, nil
 }
 
 // ConfigurationOf returns an empty configuration of the version that a document has.
 func ConfigurationOf(raw []byte) any {
-	if version, _ := versionOf(raw, v1alpha2.ProviderConfigurationKind); version == v1alpha1.APIVersion {
+	if version, _ := versionOf(raw, ProviderConfigurationKind); version == v1alpha1.APIVersion {
 		return &v1alpha1.ProviderConfiguration{}
 	}
-	return &v1alpha2.ProviderConfiguration{}
+	return &ProviderConfiguration{}
 }
 
 // DecodeFileConfiguration reads the configuration file of the deployer, of any version, as JSON. Errors as for
 // DecodeConfiguration.
-func DecodeFileConfiguration(raw []byte) (*v1alpha2.Configuration, error) {
-	if _, err := versionOf(raw, v1alpha2.ConfigurationKind); err != nil {
+func DecodeFileConfiguration(raw []byte) (*Configuration, error) {
+	if _, err := versionOf(raw, ConfigurationKind); err != nil {
 		return nil, err
 	}
-	config := &v1alpha2.Configuration{}
+	config := &Configuration{}
 	if err := document.Decode(raw, config); err != nil {
 		return nil, err
 	}
-	config.TypeMeta = typeMeta(v1alpha2.ConfigurationKind)
+	config.TypeMeta = typeMeta(ConfigurationKind)
 	return config, nil
 }
 
 // DecodeStatus reads status.providerStatus of a DeployItem; empty input gives an empty status. Errors as for
 // DecodeConfiguration.
-func DecodeStatus(raw []byte) (*v1alpha2.ProviderStatus, error) {
-	status := &v1alpha2.ProviderStatus{TypeMeta: typeMeta(v1alpha2.ProviderStatusKind)}
+func DecodeStatus(raw []byte) (*ProviderStatus, error) {
+	status := &ProviderStatus{TypeMeta: typeMeta(ProviderStatusKind)}
 	if len(raw) == 0 || string(raw) == "null" {
 		return status, nil
 	}
-	version, err := versionOf(raw, v1alpha2.ProviderStatusKind)
+	version, err := versionOf(raw, ProviderStatusKind)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +79,7 @@ func DecodeStatus(raw []byte) (*v1alpha2.ProviderStatus, error) {
 	if err := document.Decode(raw, status); err != nil {
 		return nil, err
 	}
-	status.TypeMeta = typeMeta(v1alpha2.ProviderStatusKind)
+	status.TypeMeta = typeMeta(ProviderStatusKind)
 	return status, nil
 }
 
@@ -101,13 +99,13 @@ func DecodeDeletionGroups(raw []byte) ([]managedresource.DeletionGroupDefinition
 }
 
 // EncodeStatus writes a status, always as v1alpha2.
-func EncodeStatus(status *v1alpha2.ProviderStatus) (*runtime.RawExtension, error) {
-	status.TypeMeta = typeMeta(v1alpha2.ProviderStatusKind)
+func EncodeStatus(status *ProviderStatus) (*runtime.RawExtension, error) {
+	status.TypeMeta = typeMeta(ProviderStatusKind)
 	return document.Write(status)
 }
 
 // Validate checks a configuration. The error lists the problems, each with its field and cure.
-func Validate(config *v1alpha2.ProviderConfiguration) error {
+func Validate(config *ProviderConfiguration) error {
 	var errs []error
 	errs = append(errs, managedresource.ValidateStrategy("updateStrategy", config.UpdateStrategy))
 	if config.Manifests == nil {
@@ -141,17 +139,17 @@ func versionOf(raw []byte, kind string) (string, error) {
 	}
 	switch header.APIVersion {
 	case "":
-		return v1alpha2.APIVersion, nil
-	case v1alpha1.APIVersion, v1alpha2.APIVersion:
+		return APIVersion, nil
+	case v1alpha1.APIVersion, APIVersion:
 		return header.APIVersion, nil
 	default:
-		return "", fmt.Errorf("apiVersion: %q is not known to the manifest deployer, use %s", document.Brief(header.APIVersion), v1alpha2.APIVersion)
+		return "", fmt.Errorf("apiVersion: %q is not known to the manifest deployer, use %s", document.Brief(header.APIVersion), APIVersion)
 	}
 }
 
-func convertConfiguration(old *v1alpha1.ProviderConfiguration) *v1alpha2.ProviderConfiguration {
-	config := &v1alpha2.ProviderConfiguration{
-		TypeMeta:                   typeMeta(v1alpha2.ProviderConfigurationKind),
+func convertConfiguration(old *v1alpha1.ProviderConfiguration) *ProviderConfiguration {
+	config := &ProviderConfiguration{
+		TypeMeta:                   typeMeta(ProviderConfigurationKind),
 		UpdateStrategy:             old.UpdateStrategy,
 		OnConflict:                 old.OnConflict,
 		OnImmutable:                old.OnImmutable,
@@ -171,7 +169,7 @@ func convertConfiguration(old *v1alpha1.ProviderConfiguration) *v1alpha2.Provide
 	return config
 }
 
-func decodeOldStatus(raw []byte, status *v1alpha2.ProviderStatus) (*v1alpha2.ProviderStatus, error) {
+func decodeOldStatus(raw []byte, status *ProviderStatus) (*ProviderStatus, error) {
 	old := &v1alpha1.ProviderStatus{}
 	if err := document.Decode(raw, old); err != nil {
 		return nil, err
@@ -184,7 +182,7 @@ func decodeOldStatus(raw []byte, status *v1alpha2.ProviderStatus) (*v1alpha2.Pro
 }
 
 func typeMeta(kind string) metav1.TypeMeta {
-	return metav1.TypeMeta{APIVersion: v1alpha2.APIVersion, Kind: kind}
+	return metav1.TypeMeta{APIVersion: APIVersion, Kind: kind}
 }
 
 func isEmpty(raw *runtime.RawExtension) bool {

@@ -1,8 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1alpha1 holds what the configuration files of the deployers have in common.
-package v1alpha1
+package managedresource
 
 import (
 	landscaper "github.com/flux-landscaper/flux-landscaper/api/v1alpha1"

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package helm
+package v1alpha1
 
 import (
 	"encoding/base64"
@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	landscaper "github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -43,7 +42,7 @@ const installField = "helmDeploymentConfig.install"
 var SourceKinds = []string{"HelmChart", "OCIRepository", "GitRepository", "Bucket", "ExternalArtifact"}
 
 // Validate checks a configuration. The error lists the problems, each with its field and cure.
-func Validate(config *v1alpha1.ProviderConfiguration) error {
+func Validate(config *ProviderConfiguration) error {
 	var errs []error
 	errs = append(errs, require("name", config.Name), require("namespace", config.Namespace))
 	errs = append(errs, validateNames(config)...)
@@ -66,7 +65,7 @@ func Validate(config *v1alpha1.ProviderConfiguration) error {
 }
 
 // validateNames checks what Helm refuses only after the chart is fetched and rendered. Without a release the name only stands in templates.
-func validateNames(config *v1alpha1.ProviderConfiguration) []error {
+func validateNames(config *ProviderConfiguration) []error {
 	var errs []error
 	isName := len(config.Name) <= 53 && len(validation.IsDNS1123Subdomain(config.Name)) == 0
 	if config.Name != "" && !isName && config.IsHelmDeployment() {
@@ -80,14 +79,14 @@ func validateNames(config *v1alpha1.ProviderConfiguration) []error {
 	return errs
 }
 
-func validateValuesFrom(references []v1alpha1.ValuesReference) []error {
-	if len(references) > v1alpha1.MaxValuesFrom {
-		return []error{fmt.Errorf("valuesFrom: has %d entries, more than %d; put several values into one object", len(references), v1alpha1.MaxValuesFrom)}
+func validateValuesFrom(references []ValuesReference) []error {
+	if len(references) > MaxValuesFrom {
+		return []error{fmt.Errorf("valuesFrom: has %d entries, more than %d; put several values into one object", len(references), MaxValuesFrom)}
 	}
 	var errs []error
 	for i, ref := range references {
 		at := fmt.Sprintf("valuesFrom[%d]", i)
-		errs = append(errs, require(at+".kind", ref.Kind), oneOf(at+".kind", ref.Kind, v1alpha1.SecretValues, v1alpha1.ConfigMapValues))
+		errs = append(errs, require(at+".kind", ref.Kind), oneOf(at+".kind", ref.Kind, SecretValues, ConfigMapValues))
 		errs = append(errs, require(at+".name", ref.Name))
 		if problems := validation.IsDNS1123Subdomain(ref.Name); ref.Name != "" && len(problems) > 0 {
 			errs = append(errs, fmt.Errorf("%s.name: %q cannot be the name of an object; correct it", at, document.Brief(ref.Name)))
@@ -106,7 +105,7 @@ func validateMaxHistory(limit *int) error {
 	return nil
 }
 
-func validateCommonMetadata(metadata *v1alpha1.CommonMetadata) []error {
+func validateCommonMetadata(metadata *CommonMetadata) []error {
 	if metadata == nil {
 		return nil
 	}
@@ -137,7 +136,7 @@ func validateStrategy(strategy managedresource.UpdateStrategy) error {
 	return fmt.Errorf("updateStrategy: %q is unknown to the helm deployer, use update, patch or apply", document.Brief(strategy))
 }
 
-func validateChart(chart *v1alpha1.Chart) []error {
+func validateChart(chart *Chart) []error {
 	switch {
 	case chart.Archive != nil:
 		return validateArchive(chart.Archive)
@@ -155,7 +154,7 @@ func validateChart(chart *v1alpha1.Chart) []error {
 	return []error{errors.New("chart: names no source; set one of archive, ref, helmChartRepo, sourceRef or resourceRef")}
 }
 
-func validateArchive(archive *v1alpha1.ArchiveAccess) []error {
+func validateArchive(archive *ArchiveAccess) []error {
 	if archive.Raw != "" {
 		if _, err := base64.StdEncoding.DecodeString(archive.Raw); err != nil {
 			return []error{errors.New("chart.archive.raw: is not base64; encode the .tgz file of the chart")}
@@ -176,7 +175,7 @@ func validateReference(ref string) error {
 	return nil
 }
 
-func validateRepository(repository *v1alpha1.HelmChartRepo) []error {
+func validateRepository(repository *HelmChartRepo) []error {
 	errs := []error{
 		require("chart.helmChartRepo.helmChartRepoUrl", repository.HelmChartRepoUrl),
 		require("chart.helmChartRepo.helmChartName", repository.HelmChartName),
@@ -213,7 +212,7 @@ func validateSource(source *landscaper.SourceReference) []error {
 	return errs
 }
 
-func validateFromResource(from *v1alpha1.RemoteChartReference) []error {
+func validateFromResource(from *RemoteChartReference) []error {
 	errs := []error{require("chart.fromResource.resourceName", from.ResourceName)}
 	if from.Ref == nil && from.Inline == nil {
 		errs = append(errs, errors.New("chart.fromResource: names no component, set ref or inline"))
@@ -229,7 +228,7 @@ func validateURL(field, raw string) error {
 	return nil
 }
 
-func validateSettings(config *v1alpha1.HelmDeploymentConfiguration) []error {
+func validateSettings(config *HelmDeploymentConfiguration) []error {
 	if config == nil {
 		return nil
 	}
@@ -261,8 +260,8 @@ func unknownKeys(field string, values map[string]landscaper.AnyJSON, allowed []s
 }
 
 // DecodeSettings reads one of the maps of HelmDeploymentConfiguration; field names it in the error about a value of a wrong type.
-func DecodeSettings(field string, values map[string]landscaper.AnyJSON) (v1alpha1.ReleaseSettings, error) {
-	var settings v1alpha1.ReleaseSettings
+func DecodeSettings(field string, values map[string]landscaper.AnyJSON) (ReleaseSettings, error) {
+	var settings ReleaseSettings
 	raw, err := json.Marshal(values)
 	if err == nil {
 		err = document.Decode(raw, &settings)
@@ -276,7 +275,7 @@ func DecodeSettings(field string, values map[string]landscaper.AnyJSON) (v1alpha
 	if err := oneOf(field+".deletionPropagation", settings.DeletionPropagation, "background", "foreground", "orphan"); err != nil {
 		return settings, err
 	}
-	if err := oneOf(field+".crds", settings.CRDs, v1alpha1.CRDsSkip, v1alpha1.CRDsCreate, v1alpha1.CRDsCreateReplace); err != nil {
+	if err := oneOf(field+".crds", settings.CRDs, CRDsSkip, CRDsCreate, CRDsCreateReplace); err != nil {
 		return settings, err
 	}
 	if disabled := settings.DisableWaitForJobs; disabled != nil {

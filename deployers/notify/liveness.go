@@ -1,8 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package liveness lets deployers say by a Lease that they are alive, and which DeployItems they carry out.
-package liveness
+package notify
 
 import (
 	"cmp"
@@ -23,14 +22,13 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
 )
 
-// DefaultInterval is the time between two renewals. A Lease outlives three of them.
-const DefaultInterval = 20 * time.Second
+// LivenessInterval is the time between two renewals. A Lease outlives three of them.
+const LivenessInterval = 20 * time.Second
 
-// Claim says which DeployItems a deployer carries out.
-type Claim struct {
+// DeployerClaim says which DeployItems a deployer carries out.
+type DeployerClaim struct {
 	// Deployer is its name, and Identity what it writes into the status of DeployItems.
 	Deployer string `json:"deployer"`
 	Identity string `json:"identity"`
@@ -46,8 +44,8 @@ type Claim struct {
 	LabelSelector string `json:"labelSelector,omitempty"`
 }
 
-// ClaimOf returns what a Lease says, and an error where that cannot be read.
-func ClaimOf(lease *coordinationv1.Lease) (claim Claim, err error) {
+// DeployerClaimOf returns what a Lease says, and an error where that cannot be read.
+func DeployerClaimOf(lease *coordinationv1.Lease) (claim DeployerClaim, err error) {
 	if err = json.Unmarshal([]byte(lease.Annotations[v1alpha1.DeployerServesAnnotation]), &claim); err != nil {
 		err = fmt.Errorf("annotation %s of Lease %s/%s is not a JSON object with types; let its deployer write it: %w",
 			v1alpha1.DeployerServesAnnotation, lease.Namespace, lease.Name, err)
@@ -56,7 +54,7 @@ func ClaimOf(lease *coordinationv1.Lease) (claim Claim, err error) {
 }
 
 // Serves reports whether the deployer carries out an item. Its Target is nil where it names none, or one that does not exist.
-func (c *Claim) Serves(item *v1alpha1.DeployItem, target *v1alpha1.Target) bool {
+func (c *DeployerClaim) Serves(item *v1alpha1.DeployItem, target *v1alpha1.Target) bool {
 	selector, err := labels.Parse(c.LabelSelector)
 	switch {
 	case err != nil, !selector.Matches(labels.Set(item.Labels)), !slices.Contains(c.Types, item.Spec.Type),
@@ -68,8 +66,8 @@ func (c *Claim) Serves(item *v1alpha1.DeployItem, target *v1alpha1.Target) bool 
 	return len(c.TargetSelectors) == 0 || target != nil && Selected(c.TargetSelectors, target)
 }
 
-// Options of a Holder.
-type Options struct {
+// LivenessOptions of a Liveness.
+type LivenessOptions struct {
 	// Namespace of the Lease in the landscaper cluster: that of the controller, or it does not count. Required.
 	Namespace string
 	// Namespaces are those that the deployer watches; none means all.
@@ -80,15 +78,15 @@ type Options struct {
 	Interval time.Duration
 }
 
-// Holder renews the Lease of one deployer.
-type Holder struct {
-	keeper   notify.LeaseKeeper
+// Liveness renews the Lease of one deployer.
+type Liveness struct {
+	keeper   LeaseKeeper
 	interval time.Duration
 }
 
-// New returns the Holder of a deployer. Config leads to the landscaper cluster. Deployers that carry out other DeployItems have Leases of their own, also
+// NewLiveness returns the Liveness of a deployer. Config leads to the landscaper cluster. Deployers that carry out other DeployItems have Leases of their own, also
 // with one identity; Pods of the same deployer share theirs.
-func New(config *rest.Config, options Options, claim Claim) (*Holder, error) {
+func NewLiveness(config *rest.Config, options LivenessOptions, claim DeployerClaim) (*Liveness, error) {
 	if options.Namespace == "" {
 		return nil, errors.New("the Lease of the deployer has no namespace; set Options.Liveness.Namespace")
 	}
@@ -101,7 +99,7 @@ func New(config *rest.Config, options Options, claim Claim) (*Holder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the landscaper cluster: %w", err)
 	}
-	interval := cmp.Or(options.Interval, DefaultInterval)
+	interval := cmp.Or(options.Interval, LivenessInterval)
 	seconds, sum := max(int32((3*interval).Seconds()), 1), sha256.Sum256(serves)
 	fill := func(of *coordinationv1.Lease) {
 		now := metav1.NowMicro()
@@ -110,11 +108,11 @@ func New(config *rest.Config, options Options, claim Claim) (*Holder, error) {
 		metav1.SetMetaDataAnnotation(&of.ObjectMeta, v1alpha1.DeployerServesAnnotation, string(serves))
 	}
 	name := fmt.Sprintf("%s%x", v1alpha1.DeployerLeasePrefix, sum[:8])
-	return &Holder{interval: interval, keeper: notify.LeaseKeeper{Leases: client.Leases(options.Namespace), Name: name, Fill: fill}}, nil
+	return &Liveness{interval: interval, keeper: LeaseKeeper{Leases: client.Leases(options.Namespace), Name: name, Fill: fill}}, nil
 }
 
 // Run renews the Lease until ctx ends, and logs the first of several failures. It always returns nil: a deployer works without its Lease, too.
-func (h *Holder) Run(ctx context.Context) error {
+func (h *Liveness) Run(ctx context.Context) error {
 	for told := false; ; {
 		renewing, cancel := context.WithTimeout(ctx, h.interval)
 		err := h.keeper.Renew(renewing)

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package manifest
+package v1alpha2
 
 import (
 	"testing"
@@ -9,8 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
-
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
 )
 
 func documentOf(t testing.TB, text string) []byte {
@@ -33,7 +31,7 @@ func TestMissingHeaderIsTheNewestVersion(t *testing.T) {
 			require.Len(t, config.Manifests, 1)
 			assert.EqualValues(t, "keep", config.Manifests[0].Policy)
 			assert.JSONEq(t, `{"kind": "A"}`, string(config.Manifests[0].Manifest.Raw))
-			assert.Equal(t, v1alpha2.APIVersion, config.APIVersion)
+			assert.Equal(t, APIVersion, config.APIVersion)
 		})
 	}
 }
@@ -147,7 +145,7 @@ func TestStatusSurvivesARoundTrip(t *testing.T) {
 	again, err := DecodeStatus(raw.Raw)
 	require.NoError(t, err)
 	assert.Equal(t, status, again)
-	assert.Equal(t, v1alpha2.APIVersion, again.APIVersion)
+	assert.Equal(t, APIVersion, again.APIVersion)
 }
 
 func TestNoStatusIsEmpty(t *testing.T) {
@@ -198,7 +196,7 @@ func FuzzDecodeConfiguration(f *testing.F) {
 		config, err := DecodeConfiguration(raw)
 		require.Equal(t, err == nil, config != nil)
 		if err == nil {
-			require.Equal(t, v1alpha2.APIVersion, config.APIVersion)
+			require.Equal(t, APIVersion, config.APIVersion)
 			_ = Validate(config)
 		}
 	})

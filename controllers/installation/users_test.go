@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package watching
+package installation
 
 import (
 	"testing"
@@ -52,10 +52,10 @@ func TestWhomAnEventOfAnObjectWakes(t *testing.T) {
 		v1alpha1.DataImport{Name: "s", SecretRef: &v1alpha1.LocalSecretReference{Name: "x"}},
 		v1alpha1.DataImport{Name: "c", ConfigMapRef: &v1alpha1.LocalConfigMapReference{Name: "x"}})
 	importer.Spec.Imports.Targets = []v1alpha1.TargetImport{{Name: "t", Target: "in"}}
-	loser, exporter := with(tied("loser", "2", "in"), lost), tied("exporter", "3", "in")
-	far := with(tied("far", "4", "5"), busy)
+	loser, exporter := withChange(tied("loser", "2", "in"), lost), tied("exporter", "3", "in")
+	far := withChange(tied("far", "4", "5"), busy)
 	far.Namespace = "m"
-	waits := with(tied("waits", "6", "7"), busy)
+	waits := withChange(tied("waits", "6", "7"), busy)
 	waits.Spec.Context, far.Spec.Context = "context", "context"
 	near := &v1alpha1.Context{ObjectMeta: named("n", "context"), ContextConfiguration: v1alpha1.ContextConfiguration{
 		RegistryPullSecrets:                 []v1alpha1.LocalObjectReference{{Name: "pull"}},
@@ -68,7 +68,7 @@ func TestWhomAnEventOfAnObjectWakes(t *testing.T) {
 		},
 	}}
 	foreign.RepositoryContext = &v1alpha1.AnyJSON{RawMessage: []byte(`{"type":"fluxSource","sourceRef":{"kind":"GitRepository","namespace":"n","name":"shop"}}`)}
-	follows := with(tied("follows", "8", "9"), following("shop"))
+	follows := withChange(tied("follows", "8", "9"), following("shop"))
 	git := func(name string) client.Object { return &sourcev1.GitRepository{ObjectMeta: named("n", name)} }
 	data := &v1alpha1.DataObject{ObjectMeta: named("n", storage.DataName("", "in"))}
 	target := &v1alpha1.Target{ObjectMeta: named("n", storage.DataName("", "in"))}

@@ -1,8 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package helm reads and checks the configuration and the status of DeployItems of type landscaper.gardener.cloud/helm.
-package helm
+package v1alpha1
 
 import (
 	"encoding/json"
@@ -14,56 +13,55 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	landscaper "github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
 // DecodeConfiguration reads spec.config of a DeployItem. A missing apiVersion or kind means v1alpha1, keys are case-sensitive, unknown keys
 // are ignored. The error names the field with a wrong type, or the version that is not known; the values are not checked, see Validate.
-func DecodeConfiguration(raw []byte) (*v1alpha1.ProviderConfiguration, error) {
-	if err := checkVersion(raw, v1alpha1.ProviderConfigurationKind); err != nil {
+func DecodeConfiguration(raw []byte) (*ProviderConfiguration, error) {
+	if err := checkVersion(raw, ProviderConfigurationKind); err != nil {
 		return nil, err
 	}
-	config := &v1alpha1.ProviderConfiguration{}
+	config := &ProviderConfiguration{}
 	if err := document.Decode(raw, config); err != nil {
 		return nil, err
 	}
-	config.TypeMeta = typeMeta(v1alpha1.ProviderConfigurationKind)
+	config.TypeMeta = typeMeta(ProviderConfigurationKind)
 	return config, nil
 }
 
 // DecodeStatus reads status.providerStatus of a DeployItem; empty input gives an empty status. Errors as for DecodeConfiguration.
-func DecodeStatus(raw []byte) (*v1alpha1.ProviderStatus, error) {
-	status := &v1alpha1.ProviderStatus{}
+func DecodeStatus(raw []byte) (*ProviderStatus, error) {
+	status := &ProviderStatus{}
 	if len(raw) > 0 && string(raw) != "null" {
-		if err := checkVersion(raw, v1alpha1.ProviderStatusKind); err != nil {
+		if err := checkVersion(raw, ProviderStatusKind); err != nil {
 			return nil, err
 		}
 		if err := document.Decode(raw, status); err != nil {
 			return nil, err
 		}
 	}
-	status.TypeMeta = typeMeta(v1alpha1.ProviderStatusKind)
+	status.TypeMeta = typeMeta(ProviderStatusKind)
 	return status, nil
 }
 
 // EncodeStatus writes a status.
-func EncodeStatus(status *v1alpha1.ProviderStatus) (*runtime.RawExtension, error) {
-	status.TypeMeta = typeMeta(v1alpha1.ProviderStatusKind)
+func EncodeStatus(status *ProviderStatus) (*runtime.RawExtension, error) {
+	status.TypeMeta = typeMeta(ProviderStatusKind)
 	return document.Write(status)
 }
 
 // DecodeFileConfiguration reads the deployer's configuration file, as JSON. Errors as for DecodeConfiguration.
-func DecodeFileConfiguration(raw []byte) (*v1alpha1.Configuration, error) {
-	if err := checkVersion(raw, v1alpha1.ConfigurationKind); err != nil {
+func DecodeFileConfiguration(raw []byte) (*Configuration, error) {
+	if err := checkVersion(raw, ConfigurationKind); err != nil {
 		return nil, err
 	}
-	config := &v1alpha1.Configuration{}
+	config := &Configuration{}
 	if err := document.Decode(raw, config); err != nil {
 		return nil, err
 	}
-	config.TypeMeta = typeMeta(v1alpha1.ConfigurationKind)
+	config.TypeMeta = typeMeta(ConfigurationKind)
 	return config, nil
 }
 
@@ -101,12 +99,12 @@ func checkVersion(raw []byte, kind string) error {
 	if header.Kind != kind {
 		return fmt.Errorf("kind: %q is not known to the helm deployer, use %s", document.Brief(header.Kind), kind)
 	}
-	if header.APIVersion != v1alpha1.APIVersion {
-		return fmt.Errorf("apiVersion: %q is not known to the helm deployer, use %s", document.Brief(header.APIVersion), v1alpha1.APIVersion)
+	if header.APIVersion != APIVersion {
+		return fmt.Errorf("apiVersion: %q is not known to the helm deployer, use %s", document.Brief(header.APIVersion), APIVersion)
 	}
 	return nil
 }
 
 func typeMeta(kind string) metav1.TypeMeta {
-	return metav1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: kind}
+	return metav1.TypeMeta{APIVersion: APIVersion, Kind: kind}
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package helm_test
+package v1alpha1_test
 
 import (
 	"strings"
@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	landscaper "github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
@@ -31,7 +30,7 @@ func TestDecodeConfiguration(t *testing.T) {
 		"document wrong type": {`[]`, "the document"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := helm.DecodeConfiguration([]byte(tc.raw))
+			_, err := v1alpha1.DecodeConfiguration([]byte(tc.raw))
 			if tc.want == "" {
 				require.NoError(t, err)
 				return
@@ -42,7 +41,7 @@ func TestDecodeConfiguration(t *testing.T) {
 }
 
 func TestKeysAreCaseSensitive(t *testing.T) {
-	config, err := helm.DecodeConfiguration([]byte(`{"Name": "a", "namespace": "b"}`))
+	config, err := v1alpha1.DecodeConfiguration([]byte(`{"Name": "a", "namespace": "b"}`))
 	require.NoError(t, err)
 	assert.Empty(t, config.Name)
 	assert.Equal(t, "b", config.Namespace)
@@ -50,7 +49,7 @@ func TestKeysAreCaseSensitive(t *testing.T) {
 
 func TestHelmDeploymentIsTheDefault(t *testing.T) {
 	for raw, want := range map[string]bool{`{}`: true, `{"helmDeployment": true}`: true, `{"helmDeployment": false}`: false} {
-		config, err := helm.DecodeConfiguration([]byte(raw))
+		config, err := v1alpha1.DecodeConfiguration([]byte(raw))
 		require.NoError(t, err)
 		assert.Equal(t, want, config.IsHelmDeployment(), raw)
 	}
@@ -131,9 +130,9 @@ func TestValidate(t *testing.T) {
 		"deletion group": {`"chart": {"ref": "a/b:1"}, "deletionGroups": [{}]`, "deletionGroups[0]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			config, err := helm.DecodeConfiguration([]byte(`{"name": "a", "namespace": "b", ` + tc.fields + `}`))
+			config, err := v1alpha1.DecodeConfiguration([]byte(`{"name": "a", "namespace": "b", ` + tc.fields + `}`))
 			require.NoError(t, err)
-			err = helm.Validate(config)
+			err = v1alpha1.Validate(config)
 			if tc.want == "" {
 				require.NoError(t, err)
 				return
@@ -144,7 +143,7 @@ func TestValidate(t *testing.T) {
 }
 
 func TestDecodeSettings(t *testing.T) {
-	settings, err := helm.DecodeSettings("x", map[string]landscaper.AnyJSON{
+	settings, err := v1alpha1.DecodeSettings("x", map[string]landscaper.AnyJSON{
 		"atomic": landscaper.NewAnyJSON([]byte("true")), "timeout": landscaper.NewAnyJSON([]byte(`"90s"`)),
 	})
 	require.NoError(t, err)
@@ -154,18 +153,18 @@ func TestDecodeSettings(t *testing.T) {
 }
 
 func TestDecodeValuesHidesThem(t *testing.T) {
-	_, err := helm.DecodeValues(landscaper.NewAnyJSON([]byte(`"a-secret"`)))
+	_, err := v1alpha1.DecodeValues(landscaper.NewAnyJSON([]byte(`"a-secret"`)))
 	require.ErrorContains(t, err, "found a JSON string")
 	assert.NotContains(t, err.Error(), "a-secret")
 }
 
 func TestStatusRoundTrip(t *testing.T) {
-	status, err := helm.DecodeStatus(nil)
+	status, err := v1alpha1.DecodeStatus(nil)
 	require.NoError(t, err)
 	status.Release = &v1alpha1.ReleaseStatus{Name: "a", Namespace: "b", Revision: 3}
-	encoded, err := helm.EncodeStatus(status)
+	encoded, err := v1alpha1.EncodeStatus(status)
 	require.NoError(t, err)
-	decoded, err := helm.DecodeStatus(encoded.Raw)
+	decoded, err := v1alpha1.DecodeStatus(encoded.Raw)
 	require.NoError(t, err)
 	assert.Equal(t, status, decoded)
 	assert.Equal(t, "ProviderStatus", decoded.Kind)
@@ -175,7 +174,7 @@ func TestRepositoryURL(t *testing.T) {
 	for raw, want := range map[string]string{
 		"example.org/charts/": "https://example.org/charts", "http://example.org": "http://example.org",
 	} {
-		assert.Equal(t, want, helm.RepositoryURL(raw))
+		assert.Equal(t, want, v1alpha1.RepositoryURL(raw))
 	}
 }
 
@@ -183,11 +182,11 @@ func FuzzDecodeConfiguration(f *testing.F) {
 	f.Add([]byte(`{` + header + `"chart": {"ref": "a/b:1"}, "helmDeploymentConfig": {"install": {"timeout": "1m"}}}`))
 	f.Add([]byte(`{"exports": {"exports": [{"key": "a"}]}, "deletionGroups": [null]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		config, err := helm.DecodeConfiguration(raw)
+		config, err := v1alpha1.DecodeConfiguration(raw)
 		if err != nil {
 			return
 		}
-		if helm.Validate(config) == nil {
+		if v1alpha1.Validate(config) == nil {
 			assert.NotEmpty(t, config.Name)
 			assert.NotEmpty(t, config.Namespace)
 		}
@@ -206,20 +205,20 @@ func TestNamesThatHelmRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			config := &v1alpha1.ProviderConfiguration{Name: one.name, Namespace: one.namespace, Chart: v1alpha1.Chart{Ref: "host/a:1"}}
 			if one.says == "" {
-				require.NoError(t, helm.Validate(config))
+				require.NoError(t, v1alpha1.Validate(config))
 			} else {
-				require.ErrorContains(t, helm.Validate(config), one.says)
+				require.ErrorContains(t, v1alpha1.Validate(config), one.says)
 			}
 			config.HelmDeployment = &no
-			assert.NoError(t, helm.Validate(config), "without a release it is only a word")
+			assert.NoError(t, v1alpha1.Validate(config), "without a release it is only a word")
 		})
 	}
 }
 
 func TestDecodeValuesKeepsWholeNumbers(t *testing.T) {
-	values, err := helm.DecodeValues(landscaper.NewAnyJSON([]byte(`{"id":1234567890123456789,"half":0.5}`)))
+	values, err := v1alpha1.DecodeValues(landscaper.NewAnyJSON([]byte(`{"id":1234567890123456789,"half":0.5}`)))
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{"id": int64(1234567890123456789), "half": 0.5}, values)
-	_, err = helm.DecodeValues(landscaper.NewAnyJSON([]byte(`{"ids":[12345678901234567890]}`)))
+	_, err = v1alpha1.DecodeValues(landscaper.NewAnyJSON([]byte(`{"ids":[12345678901234567890]}`)))
 	assert.ErrorContains(t, err, "values: the object has a whole number of more than 64 bits at ids[0]")
 }

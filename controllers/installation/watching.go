@@ -1,8 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package watching says which Installations an event concerns. It reads caches and decides nothing: whoever is woken looks for itself.
-package watching
+package installation
 
 import (
 	"context"
@@ -29,8 +28,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 )
 
-// Finder finds the Installations that events concern.
-type Finder struct {
+// watcher finds the Installations that events concern.
+type watcher struct {
 	client.Reader
 	// Related finds siblings.
 	Related *relations.Finder
@@ -45,8 +44,8 @@ type Finder struct {
 // secretIndex finds DataObjects by the Secret that holds their value.
 const secretIndex = "value-in"
 
-// Index registers the indexes that Installations, their data and Contexts are found by.
-func Index(ctx context.Context, indexer client.FieldIndexer) error {
+// registerIndexes registers the indexes that Installations, their data and Contexts are found by.
+func registerIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := relations.Index(ctx, indexer); err != nil {
 		return err
 	}
@@ -64,9 +63,9 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// Watch builds a controller of Installations with all watches. Kinds of Flux sources that the cluster does not
+// watch builds a controller of Installations with all watches. Kinds of Flux sources that the cluster does not
 // serve are not watched.
-func (f Finder) Watch(mgr ctrl.Manager) (*builder.Builder, error) {
+func (f watcher) watch(mgr ctrl.Manager) (*builder.Builder, error) {
 	watches := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Installation{}).
 		Watches(&v1alpha1.Execution{}, protocol.WakeController("Installation")).
@@ -92,7 +91,7 @@ func (f Finder) Watch(mgr ctrl.Manager) (*builder.Builder, error) {
 }
 
 // sources returns the kinds of Flux sources to watch.
-func (f Finder) sources(mgr ctrl.Manager) ([]client.Object, error) {
+func (f watcher) sources(mgr ctrl.Manager) ([]client.Object, error) {
 	kinds, err := flux.Available(mgr.GetRESTMapper())
 	if err != nil {
 		return nil, fmt.Errorf("find the kinds of Flux sources: %w", err)
@@ -145,7 +144,7 @@ func events(concerned func(ctx context.Context, object client.Object, isGone boo
 }
 
 // eventsOf wakes the users of an object of a kind, and tells workers that wait for the cache to show one.
-func (f Finder) eventsOf(kind string) handler.Funcs {
+func (f watcher) eventsOf(kind string) handler.Funcs {
 	handlers := events(func(ctx context.Context, object client.Object, isGone bool) []reconcile.Request {
 		f.Seen(kind, object)
 		return f.usersOf(ctx, object.GetNamespace(), objectKey{kind, object.GetName()}, isGone)
@@ -162,7 +161,7 @@ func (f Finder) eventsOf(kind string) handler.Funcs {
 
 // siblingEvents wakes the siblings of an Installation. A change of the status concerns those who wait for the new state only; a change of the spec also
 // those who waited for what the old spec said, whatever the Installation is doing. Nobody goes on because one is at work.
-func (f Finder) siblingEvents() handler.Funcs {
+func (f watcher) siblingEvents() handler.Funcs {
 	handlers := events(func(ctx context.Context, object client.Object, isGone bool) []reconcile.Request {
 		inst := object.(*v1alpha1.Installation)
 		if !isGone && !inst.Status.IsIdle() && !relations.InDeletion(inst) {
@@ -183,7 +182,7 @@ func (f Finder) siblingEvents() handler.Funcs {
 
 // siblingsOf returns those who may wait for a version of an Installation, or for its end: those that something flows to from it, producers in deletion
 // that wait for it to import no more, and those that want to export what it exports no more.
-func (f Finder) siblingsOf(ctx context.Context, inst *v1alpha1.Installation, isGone bool) (requests []reconcile.Request) {
+func (f watcher) siblingsOf(ctx context.Context, inst *v1alpha1.Installation, isGone bool) (requests []reconcile.Request) {
 	for _, key := range relations.ImportsOf(inst) {
 		requests = append(requests, f.findAll(ctx, relations.ExportIndex, key, relations.InDeletion, client.InNamespace(inst.Namespace))...)
 	}
@@ -203,7 +202,7 @@ func (f Finder) siblingsOf(ctx context.Context, inst *v1alpha1.Installation, isG
 }
 
 // usersOf returns the Installations that may wait for what has happened to an object. Those of a Flux source may be in any namespace.
-func (f Finder) usersOf(ctx context.Context, namespace string, object objectKey, isGone bool) []reconcile.Request {
+func (f watcher) usersOf(ctx context.Context, namespace string, object objectKey, isGone bool) []reconcile.Request {
 	switch object.kind {
 	case "Context":
 		return f.findAll(ctx, inputs.ContextIndex, object.name, mayFollow, client.InNamespace(namespace))
@@ -234,7 +233,7 @@ func unsettled(inst *v1alpha1.Installation) bool {
 func mayFollow(inst *v1alpha1.Installation) bool { return unsettled(inst) || jobs.TakesDefault(inst) }
 
 // throughContext returns the Installations that may wait for an object that their Context names.
-func (f Finder) throughContext(ctx context.Context, key string) []reconcile.Request {
+func (f watcher) throughContext(ctx context.Context, key string) []reconcile.Request {
 	list := &v1alpha1.ContextList{}
 	if err := f.List(ctx, list, client.MatchingFields{inputs.UsedByContextIndex: key}, client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot find the Contexts that name an object", "key", key)
@@ -248,7 +247,7 @@ func (f Finder) throughContext(ctx context.Context, key string) []reconcile.Requ
 }
 
 // throughData returns the Installations that may wait for a Secret that holds the value of a DataObject.
-func (f Finder) throughData(ctx context.Context, namespace, secret string, isGone bool) []reconcile.Request {
+func (f watcher) throughData(ctx context.Context, namespace, secret string, isGone bool) []reconcile.Request {
 	list := &v1alpha1.DataObjectList{}
 	err := f.List(ctx, list, client.InNamespace(namespace), client.MatchingFields{secretIndex: secret}, client.UnsafeDisableDeepCopy)
 	if err != nil {
@@ -263,25 +262,25 @@ func (f Finder) throughData(ctx context.Context, namespace, secret string, isGon
 }
 
 // losers returns the Installations that wait for an export.
-func (f Finder) losers(ctx context.Context, namespace, key string) []reconcile.Request {
+func (f watcher) losers(ctx context.Context, namespace, key string) []reconcile.Request {
 	return f.findAll(ctx, relations.ExportIndex, key, jobs.LostToRival, client.InNamespace(namespace))
 }
 
-func (f Finder) find(ctx context.Context, field, key string, opts ...client.ListOption) []reconcile.Request {
+func (f watcher) find(ctx context.Context, field, key string, opts ...client.ListOption) []reconcile.Request {
 	return f.findAll(ctx, field, key, everybody, opts...)
 }
 
 func everybody(*v1alpha1.Installation) bool { return true }
 
 // findAll returns the Installations of an index entry that keep wants.
-func (f Finder) findAll(
+func (f watcher) findAll(
 	ctx context.Context, field, key string, keep func(*v1alpha1.Installation) bool, opts ...client.ListOption,
 ) []reconcile.Request {
 	return f.list(ctx, keep, append(opts, client.MatchingFields{field: key})...)
 }
 
 // list returns the Installations of a list that keep wants.
-func (f Finder) list(ctx context.Context, keep func(*v1alpha1.Installation) bool, opts ...client.ListOption) []reconcile.Request {
+func (f watcher) list(ctx context.Context, keep func(*v1alpha1.Installation) bool, opts ...client.ListOption) []reconcile.Request {
 	list := &v1alpha1.InstallationList{}
 	if err := f.List(ctx, list, append(opts, client.UnsafeDisableDeepCopy)...); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot find the installations that an event concerns", "by", opts)

@@ -1,9 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package registration shows on a DeployerRegistration how its deployer is installed in each Environment, and uninstalls it when the registration
-// is deleted. The Installations themselves are made by the loop of the Environments. It promises nothing to others.
-package registration
+package environment
 
 import (
 	"cmp"
@@ -18,10 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -31,33 +29,24 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/pair"
 	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
-	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
 
-const operation = "ReconcileDeployerRegistration"
+const registrationOperation = "ReconcileDeployerRegistration"
 
-// Reconciler watches over the Installations of each DeployerRegistration.
-type Reconciler struct {
-	// Client reads from caches and writes to the API server.
-	client.Client
-	// Live reads from the API server.
-	Live client.Reader
-	// Recorder writes events. They are on the Installations: a registration has no namespace itself.
-	Recorder record.EventRecorder
-	// Homes are the namespaces of the Installations.
-	Homes pair.Homes
-	// Shard selects the registrations that this process brings on.
-	Shard protocol.Shard
-	// Backoff says when to try again after a failure.
-	Backoff *queue.Backoff
-	// Now is the clock.
-	Now func() time.Time
-
+// registrations shows on each DeployerRegistration how its deployer is installed in each Environment, and uninstalls it when the registration is deleted. The
+// Installations themselves are made by the loop of the Environments.
+type registrations struct {
+	*Reconciler
 	written protocol.Consistency
 }
 
-// scope is one reconciliation of a registration.
-type scope struct {
+// registrationKey is the key of a registration in the Backoff, which has Environments by their names.
+func registrationKey(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "DeployerRegistration", Name: name}
+}
+
+// registrationScope is one reconciliation of a registration.
+type registrationScope struct {
 	registration *v1alpha1.DeployerRegistration
 	persisted    *v1alpha1.DeployerRegistrationStatus
 	now          time.Time
@@ -67,39 +56,39 @@ type scope struct {
 }
 
 // Reconcile brings one registration on.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+func (r *registrations) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	registration := &v1alpha1.DeployerRegistration{}
 	if err := r.Get(ctx, req.NamespacedName, registration); err != nil {
 		r.written.Forget(req.NamespacedName)
-		r.Backoff.Forget(req.NamespacedName)
+		r.Backoff.Forget(registrationKey(req.Name))
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !r.Shard.Has(registration) || registration.Annotations[v1alpha1.IgnoreAnnotation] == "true" || r.written.Stale(registration) {
 		return ctrl.Result{}, nil
 	}
-	s := &scope{registration: registration, persisted: registration.Status.DeepCopy(), now: r.Now()}
-	err := protocol.Run(ctx, s, []protocol.Step[*scope]{r.readInstallations, r.uninstall, r.checkSpec, r.protect, r.readEnvironments})
+	s := &registrationScope{registration: registration, persisted: registration.Status.DeepCopy(), now: r.Now()}
+	err := protocol.Run(ctx, s, []protocol.Step[*registrationScope]{r.readInstallations, r.uninstall, r.checkSpec, r.protect, r.readEnvironments})
 	return r.settle(ctx, s, err)
 }
 
-func (r *Reconciler) readInstallations(ctx context.Context, s *scope) (err error) {
+func (r *registrations) readInstallations(ctx context.Context, s *registrationScope) (err error) {
 	s.installations, err = r.Homes.OfRegistration(ctx, r.Client, s.registration.Name)
 	return err
 }
 
 // uninstall takes a registration in deletion apart: its Installations, all at once, and then the finalizer.
-func (r *Reconciler) uninstall(ctx context.Context, s *scope) error {
+func (r *registrations) uninstall(ctx context.Context, s *registrationScope) error {
 	if s.registration.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	if err := pair.Delete(ctx, r.Live, r.Client, operation, s.installations); err != nil {
+	if err := pair.Delete(ctx, r.Live, r.Client, registrationOperation, s.installations); err != nil {
 		return err
 	}
 	left, err := r.Homes.OfRegistration(ctx, r.Live, s.registration.Name)
 	if err != nil {
 		return err
 	}
-	if err := pair.Delete(ctx, r.Live, r.Client, operation, left); err != nil {
+	if err := pair.Delete(ctx, r.Live, r.Client, registrationOperation, left); err != nil {
 		return err
 	}
 	if err := r.patch(ctx, s, protocol.MetadataChange{RemoveFinalizer: v1alpha1.DeployerManagementFinalizer}); err != nil {
@@ -109,23 +98,23 @@ func (r *Reconciler) uninstall(ctx context.Context, s *scope) error {
 }
 
 // checkSpec fails for a spec of which something could not be read.
-func (r *Reconciler) checkSpec(_ context.Context, s *scope) error {
+func (r *registrations) checkSpec(_ context.Context, s *registrationScope) error {
 	if err := s.registration.Undecoded.Err(); err != nil {
-		return protocol.Stall(operation, "InvalidSpec", "%w", err)
+		return protocol.Stall(registrationOperation, "InvalidSpec", "%w", err)
 	}
 	return nil
 }
 
 // protect puts the finalizer on.
-func (r *Reconciler) protect(ctx context.Context, s *scope) error {
+func (r *registrations) protect(ctx context.Context, s *registrationScope) error {
 	return r.patch(ctx, s, protocol.MetadataChange{AddFinalizer: v1alpha1.DeployerManagementFinalizer})
 }
 
-func (r *Reconciler) patch(ctx context.Context, s *scope, change protocol.MetadataChange) error {
+func (r *registrations) patch(ctx context.Context, s *registrationScope, change protocol.MetadataChange) error {
 	return protocol.PatchMetadataOnly(ctx, r.Client, s.registration, &s.registration.Status, change, &r.written)
 }
 
-func (r *Reconciler) readEnvironments(ctx context.Context, s *scope) error {
+func (r *registrations) readEnvironments(ctx context.Context, s *registrationScope) error {
 	list := &v1alpha1.EnvironmentList{}
 	if err := r.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return err
@@ -139,17 +128,17 @@ func (r *Reconciler) readEnvironments(ctx context.Context, s *scope) error {
 }
 
 // settle is the only place that turns the end of a reconciliation into status, events and requeue.
-func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Result, error) {
-	key := client.ObjectKeyFromObject(s.registration)
+func (r *registrations) settle(ctx context.Context, s *registrationScope, err error) (ctrl.Result, error) {
+	key := registrationKey(s.registration.Name)
 	if gone := err == nil || apierrors.IsNotFound(err); gone && !s.registration.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
 	}
 	if protocol.IsTransient(err) {
 		return r.Backoff.Later(ctx, key, err), nil
 	}
-	found := judge(s.registration, s.environments, s.installations)
+	found := judgeRegistration(s.registration, s.environments, s.installations)
 	if err != nil {
-		found.failure = protocol.AsOwnFailure(operation, err)
+		found.failure = protocol.AsOwnFailure(registrationOperation, err)
 	}
 	s.observe(found)
 	if err := r.record(ctx, s); err != nil {
@@ -163,7 +152,7 @@ func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Resu
 }
 
 // record writes the status, and tells the Installations when a person has to act.
-func (r *Reconciler) record(ctx context.Context, s *scope) error {
+func (r *registrations) record(ctx context.Context, s *registrationScope) error {
 	before := stalledFor(s.persisted)
 	if _, err := protocol.WriteStatus(ctx, r.Client, s.registration, &s.registration.Status, s.persisted, &r.written); err != nil {
 		return client.IgnoreNotFound(err)
@@ -187,15 +176,15 @@ func stalledFor(status *v1alpha1.DeployerRegistrationStatus) string {
 	return ""
 }
 
-// SetupWithManager registers the controller.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
+// setUp registers the controller.
+func (r *registrations) setUp(mgr ctrl.Manager, options controller.Options) error {
 	made := predicate.NewPredicateFuncs(r.Homes.Holds)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("deployerregistration").
 		For(&v1alpha1.DeployerRegistration{}).
 		Watches(&v1alpha1.Environment{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(environmentChanged)).
-		Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(ofInstallation), builder.WithPredicates(made)).
-		WithOptions(queue.Options(concurrency, 0)).
+		Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(ofRegistration), builder.WithPredicates(made)).
+		WithOptions(options).
 		Complete(r)
 }
 
@@ -209,20 +198,20 @@ var environmentChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) b
 }}
 
 // all returns every registration.
-func (r *Reconciler) all(ctx context.Context, _ client.Object) []reconcile.Request {
+func (r *registrations) all(ctx context.Context, _ client.Object) []reconcile.Request {
 	list := &v1alpha1.DeployerRegistrationList{}
 	if err := r.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot list the DeployerRegistrations")
 	}
-	var requests []reconcile.Request
+	var names []string
 	for i := range list.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: list.Items[i].Name}})
+		names = append(names, list.Items[i].Name)
 	}
-	return requests
+	return named(names...)
 }
 
-func ofInstallation(_ context.Context, installation client.Object) []reconcile.Request {
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: pair.Of(installation).Registration}}}
+func ofRegistration(_ context.Context, installation client.Object) []reconcile.Request {
+	return named(pair.Of(installation).Registration)
 }
 
 // maxListed is how many Environments the status of a registration lists. It is written whenever a pair changes: with all pairs of a fleet in it, what
@@ -238,9 +227,9 @@ type judgement struct {
 	total, ready int
 }
 
-// judge says how the deployer is installed in each Environment. What an Environment says about a deadlock counts more than what the Installation
+// judgeRegistration says how the deployer is installed in each Environment. What an Environment says about a deadlock counts more than what the Installation
 // says, which only waits. Listed are first those where it is not ready.
-func judge(registration *v1alpha1.DeployerRegistration, environments []*v1alpha1.Environment, installations []*v1alpha1.Installation) judgement {
+func judgeRegistration(registration *v1alpha1.DeployerRegistration, environments []*v1alpha1.Environment, installations []*v1alpha1.Installation) judgement {
 	found := judgement{total: len(environments)}
 	var ready []v1alpha1.RegistrationEnvironment
 	made := map[pair.Key]*v1alpha1.Installation{}
@@ -270,9 +259,9 @@ func judge(registration *v1alpha1.DeployerRegistration, environments []*v1alpha1
 
 // judgePair judges one pair by its Installation, which may be nil.
 func judgePair(key pair.Key, env *v1alpha1.Environment, installation *v1alpha1.Installation, shown *v1alpha1.RegistrationEnvironment) *protocol.Failure {
-	if err := key.Check(operation); err != nil {
+	if err := key.Check(registrationOperation); err != nil {
 		shown.Message = err.Error()
-		return protocol.AsFailure(operation, err)
+		return protocol.AsFailure(registrationOperation, err)
 	}
 	if installation != nil {
 		shown.Installation = installation.Name
@@ -282,7 +271,7 @@ func judgePair(key pair.Key, env *v1alpha1.Environment, installation *v1alpha1.I
 	if state.Ready {
 		return nil
 	}
-	failure := &protocol.Failure{Kind: protocol.Waiting, Operation: operation, Reason: "DeployerNotReady"}
+	failure := &protocol.Failure{Kind: protocol.Waiting, Operation: registrationOperation, Reason: "DeployerNotReady"}
 	if state.Stalled {
 		failure.Kind = protocol.Stalled
 	}
@@ -303,7 +292,7 @@ func judgePair(key pair.Key, env *v1alpha1.Environment, installation *v1alpha1.I
 }
 
 // observe puts the judgement into the status.
-func (s *scope) observe(found judgement) {
+func (s *registrationScope) observe(found judgement) {
 	d := s.registration
 	d.Status.ObservedGeneration = d.Generation
 	if requested, ok := meta.ReconcileAnnotationValue(d.Annotations); ok {

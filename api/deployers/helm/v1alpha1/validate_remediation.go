@@ -1,20 +1,19 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package helm
+package v1alpha1
 
 import (
 	"errors"
 	"fmt"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	landscaper "github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
 // validateRemediation checks the remediation in the settings of an operation; field is that of the settings.
-func validateRemediation(field string, settings v1alpha1.ReleaseSettings) error {
+func validateRemediation(field string, settings ReleaseSettings) error {
 	remediation := settings.Remediation
 	switch {
 	case remediation == nil:
@@ -29,19 +28,19 @@ func validateRemediation(field string, settings v1alpha1.ReleaseSettings) error 
 	if field == installField && remediation.Strategy != "" {
 		return fmt.Errorf("%s.remediation.strategy: is for upgrades only, a failed install is always uninstalled; remove it", field)
 	}
-	return oneOf(field+".remediation.strategy", remediation.Strategy, v1alpha1.RemediationRollback, v1alpha1.RemediationUninstall)
+	return oneOf(field+".remediation.strategy", remediation.Strategy, RemediationRollback, RemediationUninstall)
 }
 
 // validateRemediationKeys checks the keys of the remediation in the settings of an operation.
 func validateRemediationKeys(field string, values map[string]landscaper.AnyJSON) error {
 	raw := values["remediation"].RawMessage
-	if unknown := document.Keys(raw, v1alpha1.Remediation{}); len(unknown) > 0 {
+	if unknown := document.Keys(raw, Remediation{}); len(unknown) > 0 {
 		return fmt.Errorf("%s.remediation.%s; use only retries, remediateLastFailure, ignoreTestFailures and, for upgrades, strategy", field, unknown[0])
 	}
 	return nil
 }
 
-func validateTest(config *v1alpha1.ProviderConfiguration) []error {
+func validateTest(config *ProviderConfiguration) []error {
 	test := config.Test
 	if test == nil {
 		return nil
@@ -50,9 +49,9 @@ func validateTest(config *v1alpha1.ProviderConfiguration) []error {
 	if test.Enable && !config.IsHelmDeployment() {
 		errs = append(errs, errors.New("test.enable: needs a Helm release; remove helmDeployment: false, or do not enable tests"))
 	}
-	if len(test.Filters) > v1alpha1.MaxTestFilters {
+	if len(test.Filters) > MaxTestFilters {
 		errs = append(errs, fmt.Errorf("test.filters: has %d entries, more than %d; name only the tests to run, or only those to leave out",
-			len(test.Filters), v1alpha1.MaxTestFilters))
+			len(test.Filters), MaxTestFilters))
 	}
 	return append(errs, fault.ProblemsIn(len(test.Filters), func(i int) []error {
 		return []error{require(fmt.Sprintf("test.filters[%d].name", i), test.Filters[i].Name)}

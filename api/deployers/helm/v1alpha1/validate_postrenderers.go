@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package helm
+package v1alpha1
 
 import (
 	"fmt"
@@ -11,13 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 )
 
-func validatePostRenderers(renderers []v1alpha1.PostRenderer) []error {
-	if len(renderers) > v1alpha1.MaxPostRenderers {
-		return []error{fmt.Errorf("postRenderers: has %d entries, more than %d; put several patches into one", len(renderers), v1alpha1.MaxPostRenderers)}
+func validatePostRenderers(renderers []PostRenderer) []error {
+	if len(renderers) > MaxPostRenderers {
+		return []error{fmt.Errorf("postRenderers: has %d entries, more than %d; put several patches into one", len(renderers), MaxPostRenderers)}
 	}
 	var errs []error
 	for i, renderer := range renderers {
@@ -31,9 +30,9 @@ func validatePostRenderers(renderers []v1alpha1.PostRenderer) []error {
 	return errs
 }
 
-func validateKustomize(at string, kustomize *v1alpha1.Kustomize) []error {
-	if most := max(len(kustomize.Patches), len(kustomize.Images)); most > v1alpha1.MaxKustomizations {
-		return []error{fmt.Errorf("%s: has %d patches or images, more than %d; put some into another post renderer", at, most, v1alpha1.MaxKustomizations)}
+func validateKustomize(at string, kustomize *Kustomize) []error {
+	if most := max(len(kustomize.Patches), len(kustomize.Images)); most > MaxKustomizations {
+		return []error{fmt.Errorf("%s: has %d patches or images, more than %d; put some into another post renderer", at, most, MaxKustomizations)}
 	}
 	var errs []error
 	for i, patch := range kustomize.Patches {
@@ -45,7 +44,7 @@ func validateKustomize(at string, kustomize *v1alpha1.Kustomize) []error {
 	return errs
 }
 
-func validatePatch(at string, patch v1alpha1.Patch) []error {
+func validatePatch(at string, patch Patch) []error {
 	if strings.TrimSpace(patch.Patch) == "" {
 		return []error{fmt.Errorf("%s.patch: is empty, set it", at)}
 	}
@@ -64,7 +63,7 @@ func validatePatch(at string, patch v1alpha1.Patch) []error {
 	return validateTarget(at+".target", patch.Target)
 }
 
-func validateTarget(at string, target *v1alpha1.PatchTarget) []error {
+func validateTarget(at string, target *PatchTarget) []error {
 	var errs []error
 	for _, field := range []struct{ name, pattern string }{
 		{"group", target.Group},

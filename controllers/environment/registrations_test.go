@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package registration
+package environment
 
 import (
 	"encoding/json"
@@ -60,10 +60,10 @@ func fleet(size int) (environments []*v1alpha1.Environment, installations []*v1a
 func TestARolloutWritesInProportionToTheFleet(t *testing.T) {
 	written := func(size int) (bytes int) {
 		environments, installations := fleet(size)
-		s := &scope{registration: &v1alpha1.DeployerRegistration{ObjectMeta: metav1.ObjectMeta{Name: "r"}}, now: time.Unix(1, 0)}
+		s := &registrationScope{registration: &v1alpha1.DeployerRegistration{ObjectMeta: metav1.ObjectMeta{Name: "r"}}, now: time.Unix(1, 0)}
 		for _, installation := range installations {
 			succeeded(installation)
-			s.observe(judge(s.registration, environments, installations))
+			s.observe(judgeRegistration(s.registration, environments, installations))
 			raw, err := json.Marshal(s.registration.Status)
 			require.NoError(t, err)
 			bytes += len(raw)
@@ -83,8 +83,8 @@ func TestStatusListsFirstWhatIsNotReady(t *testing.T) {
 			succeeded(installation)
 		}
 	}
-	s := &scope{registration: &v1alpha1.DeployerRegistration{ObjectMeta: metav1.ObjectMeta{Name: "r"}}, now: time.Unix(1, 0)}
-	s.observe(judge(s.registration, environments, installations))
+	s := &registrationScope{registration: &v1alpha1.DeployerRegistration{ObjectMeta: metav1.ObjectMeta{Name: "r"}}, now: time.Unix(1, 0)}
+	s.observe(judgeRegistration(s.registration, environments, installations))
 
 	status := s.registration.Status
 	assert.EqualValues(t, 50, status.TotalEnvironments)
@@ -97,7 +97,7 @@ func TestStatusListsFirstWhatIsNotReady(t *testing.T) {
 	assert.Equal(t, v1alpha1.RegistrationEnvironment{Name: "environment-000", Installation: "r-environment-000", Ready: true}, status.Environments[2])
 }
 
-func TestJudge(t *testing.T) {
+func TestJudgeRegistration(t *testing.T) {
 	working := func(*v1alpha1.Installation) {}
 	prevented := environmentOf("e", false)
 	prevented.Status.Deployers = []v1alpha1.EnvironmentDeployer{{Name: "r", Message: "a circle"}}
@@ -153,10 +153,10 @@ func TestJudge(t *testing.T) {
 			if test.name != "" {
 				registration.Name = test.name
 			}
-			found := judge(registration, test.environments, test.installations)
+			found := judgeRegistration(registration, test.environments, test.installations)
 			assert.Len(t, found.listed, len(test.environments))
 			assert.Equal(t, len(test.environments), found.total)
-			s := &scope{registration: registration, now: time.Unix(1, 0)}
+			s := &registrationScope{registration: registration, now: time.Unix(1, 0)}
 			s.observe(found)
 			assert.Equal(t, test.reason == "", conditions.IsReady(registration))
 			if test.reason == "" {

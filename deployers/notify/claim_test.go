@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package liveness
+package notify
 
 import (
 	"testing"
@@ -21,25 +21,25 @@ func TestWhichItemsADeployerServes(t *testing.T) {
 		return target
 	}
 	for name, tc := range map[string]struct {
-		claim  Claim
+		claim  DeployerClaim
 		target *v1alpha1.Target
 		named  bool
 		serves bool
 	}{
-		"its type":                       {Claim{Types: []string{"other", "type"}}, nil, false, true},
-		"another type":                   {Claim{Types: []string{"other"}}, nil, false, false},
-		"its namespace":                  {Claim{Types: []string{"type"}, Namespaces: []string{"n"}}, nil, false, true},
-		"another namespace":              {Claim{Types: []string{"type"}, Namespaces: []string{"m"}}, nil, false, false},
-		"its labels":                     {Claim{Types: []string{"type"}, LabelSelector: "shard=1"}, nil, false, true},
-		"other labels":                   {Claim{Types: []string{"type"}, LabelSelector: "shard=2"}, nil, false, false},
-		"labels that nobody can read":    {Claim{Types: []string{"type"}, LabelSelector: "=="}, nil, false, false},
-		"no Target, where it wants one":  {Claim{Types: []string{"type"}, TargetsOnly: true}, nil, false, false},
-		"its Target":                     {Claim{Types: []string{"type"}, TargetSelectors: inside}, at("inside"), true, true},
-		"another Target":                 {Claim{Types: []string{"type"}, TargetSelectors: inside}, at("outside"), true, false},
-		"a Target that does not exist":   {Claim{Types: []string{"type"}, TargetSelectors: inside}, nil, true, false},
-		"an unknown operator":            {Claim{Types: []string{"type"}, TargetSelectors: unknown}, at("inside"), true, false},
-		"any Target":                     {Claim{Types: []string{"type"}}, at("outside"), true, true},
-		"any Target, with another label": {Claim{Types: []string{"type"}, LabelSelector: "shard=2"}, at("outside"), true, false},
+		"its type":                       {DeployerClaim{Types: []string{"other", "type"}}, nil, false, true},
+		"another type":                   {DeployerClaim{Types: []string{"other"}}, nil, false, false},
+		"its namespace":                  {DeployerClaim{Types: []string{"type"}, Namespaces: []string{"n"}}, nil, false, true},
+		"another namespace":              {DeployerClaim{Types: []string{"type"}, Namespaces: []string{"m"}}, nil, false, false},
+		"its labels":                     {DeployerClaim{Types: []string{"type"}, LabelSelector: "shard=1"}, nil, false, true},
+		"other labels":                   {DeployerClaim{Types: []string{"type"}, LabelSelector: "shard=2"}, nil, false, false},
+		"labels that nobody can read":    {DeployerClaim{Types: []string{"type"}, LabelSelector: "=="}, nil, false, false},
+		"no Target, where it wants one":  {DeployerClaim{Types: []string{"type"}, TargetsOnly: true}, nil, false, false},
+		"its Target":                     {DeployerClaim{Types: []string{"type"}, TargetSelectors: inside}, at("inside"), true, true},
+		"another Target":                 {DeployerClaim{Types: []string{"type"}, TargetSelectors: inside}, at("outside"), true, false},
+		"a Target that does not exist":   {DeployerClaim{Types: []string{"type"}, TargetSelectors: inside}, nil, true, false},
+		"an unknown operator":            {DeployerClaim{Types: []string{"type"}, TargetSelectors: unknown}, at("inside"), true, false},
+		"any Target":                     {DeployerClaim{Types: []string{"type"}}, at("outside"), true, true},
+		"any Target, with another label": {DeployerClaim{Types: []string{"type"}, LabelSelector: "shard=2"}, at("outside"), true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			item := &v1alpha1.DeployItem{}
@@ -57,7 +57,7 @@ func TestALeaseThatSaysNothingUsable(t *testing.T) {
 		lease := &coordinationv1.Lease{}
 		lease.Namespace, lease.Name = "n", "l"
 		lease.Annotations = map[string]string{v1alpha1.DeployerServesAnnotation: text}
-		_, err := ClaimOf(lease)
+		_, err := DeployerClaimOf(lease)
 		assert.ErrorContains(t, err, "annotation landscaper.gardener.cloud/deployer-serves of Lease n/l", text)
 	}
 }
@@ -68,7 +68,7 @@ func FuzzClaimOf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		lease := &coordinationv1.Lease{}
 		lease.Annotations = map[string]string{v1alpha1.DeployerServesAnnotation: text}
-		claim, err := ClaimOf(lease)
+		claim, err := DeployerClaimOf(lease)
 		if err == nil {
 			item := &v1alpha1.DeployItem{}
 			item.Spec.Target = &v1alpha1.DeployItemTarget{Name: "cluster"}

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package helm_test
+package v1alpha1_test
 
 import (
 	"fmt"
@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
@@ -30,7 +29,7 @@ func TestFewProblemsOfAConfigurationAreNamed(t *testing.T) {
 		"exports":          {ExportsFromManifests: make([]managedresource.Export, many)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := helm.Validate(&config)
+			err := v1alpha1.Validate(&config)
 			require.ErrorContains(t, err, "there are more problems than these")
 			assert.Equal(t, fault.MostProblems, strings.Count(err.Error(), "\n"))
 		})
@@ -44,7 +43,7 @@ func TestFiltersOfTestsAreFew(t *testing.T) {
 			filters[i].Name = "a"
 		}
 
-		err := helm.Validate(&v1alpha1.ProviderConfiguration{Test: &v1alpha1.Test{Filters: filters}})
+		err := v1alpha1.Validate(&v1alpha1.ProviderConfiguration{Test: &v1alpha1.Test{Filters: filters}})
 
 		const problem = "test.filters: has 101 entries, more than 100; name only the tests to run, or only those to leave out"
 		assert.Equal(t, isRefused, strings.Contains(err.Error(), problem), "%v", err)

@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package watching
+package installation
 
 import (
 	"testing"
@@ -20,7 +20,7 @@ import (
 
 // post is where events of Installations come in.
 type post struct {
-	finder Finder
+	finder watcher
 	queue  workqueue.TypedRateLimitingInterface[reconcile.Request]
 	// seen are the objects that workers were told of at once.
 	seen []string
@@ -30,8 +30,8 @@ func newPost(t *testing.T, objects ...client.Object) *post {
 	t.Helper()
 	p := &post{queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())}
 	t.Cleanup(p.queue.ShutDown)
-	reader := fixture.Cluster(t, Index, objects...)
-	p.finder = Finder{
+	reader := fixture.Cluster(t, registerIndexes, objects...)
+	p.finder = watcher{
 		Reader: reader, Related: &relations.Finder{Reader: reader, Live: reader},
 		Seen: func(kind string, obj client.Object) { p.seen = append(p.seen, kind+"/"+obj.GetName()) },
 	}
@@ -58,7 +58,7 @@ func tied(name, imported, exported string) *v1alpha1.Installation {
 	return inst
 }
 
-func with(inst *v1alpha1.Installation, change func(*v1alpha1.Installation)) *v1alpha1.Installation {
+func withChange(inst *v1alpha1.Installation, change func(*v1alpha1.Installation)) *v1alpha1.Installation {
 	changed := inst.DeepCopy()
 	change(changed)
 	return changed
@@ -80,7 +80,7 @@ func leaving(inst *v1alpha1.Installation) { fixture.Leaving(inst) }
 func TestWhomAnEventOfAnInstallationWakes(t *testing.T) {
 	inst := tied("changed", "in", "out")
 	consumer, further := tied("consumer", "out", "2"), tied("further", "2", "3")
-	producer, rival := with(tied("producer", "x", "in"), leaving), with(tied("rival", "x", "out"), lost)
+	producer, rival := withChange(tied("producer", "x", "in"), leaving), withChange(tied("rival", "x", "out"), lost)
 	there := []client.Object{consumer, further, producer, rival, tied("stranger", "a", "b"), tied("staying", "y", "in")}
 	update := func(change ...func(*v1alpha1.Installation)) func(*post) {
 		return func(p *post) {
@@ -127,7 +127,7 @@ func TestEventsThatConcernNoSiblingWakeNobody(t *testing.T) {
 		"at work":                busy,
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, inst := newPost(t), with(tied("a", "1", "2"), change)
+			p, inst := newPost(t), withChange(tied("a", "1", "2"), change)
 			update(inst)(t, p.finder.siblingEvents(), p.queue)
 			assert.Empty(t, p.woken())
 		})
