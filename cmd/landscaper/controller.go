@@ -51,13 +51,14 @@ type controllerFlags struct {
 	pickupTimeout time.Duration
 	artifacts     artifactFlags
 	children      childFlags
-	unwatched     []client.Object
-	targets       targetFlags
-	components    componentFlags
-	contexts      contextFlags
-	management    managementFlags
-	health        healthFlags
-	shard         protocol.Shard
+	// sources are the kinds of Flux sources that the process watches, unwatched those that it may not.
+	sources, unwatched []client.Object
+	targets            targetFlags
+	components         componentFlags
+	contexts           contextFlags
+	management         managementFlags
+	health             healthFlags
+	shard              protocol.Shard
 	// leases is the namespace of the Leases of deployers, empty where the process may not watch them.
 	leases string
 }
@@ -138,15 +139,15 @@ func (f *controllerFlags) findUnwatched(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if f.unwatched, err = installation.UnwatchableSources(ctx, direct, f.namespace()); err != nil {
+	if f.sources, f.unwatched, err = flux.Watchable(ctx, direct, f.namespace(), "controller", "Installations"); err != nil {
 		return err
 	}
 	if f.watch.AllNamespaces {
-		refused, err := flux.FindUnwatchable(ctx, direct, []client.Object{&corev1.Namespace{}}, "")
+		missing, err := flux.MissingRight(ctx, direct, &corev1.Namespace{}, "")
 		if err != nil {
 			return err
 		}
-		f.contexts.following.Namespaces = len(refused) == 0
+		f.contexts.following.Namespaces = missing == ""
 	}
 	return f.findLeases(ctx, direct)
 }
@@ -157,11 +158,17 @@ func (f *controllerFlags) findLeases(ctx context.Context, direct client.Client) 
 	if own == "" || f.pickupTimeout <= 0 {
 		return nil
 	}
-	may, err := deployitem.MayWatchLeases(ctx, direct, own)
-	if may {
+	missing, err := flux.MissingRight(ctx, direct, &coordinationv1.Lease{}, own)
+	switch {
+	case err != nil:
+		return err
+	case missing != "":
+		ctrl.Log.WithName("pickup").Info("the controller may not see the Leases of deployers: DeployItems that a busy deployer does not begin "+
+			"within --pickup-timeout fail. Grant get, list and watch and restart the controller", "namespace", own)
+	default:
 		f.leases = own
 	}
-	return err
+	return nil
 }
 
 // restrictLeases keeps the Leases of others out of the cache.
@@ -212,7 +219,7 @@ func (f *controllerFlags) setup(ctx context.Context, mgr ctrl.Manager, store *fe
 	}
 	installations := &installation.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: recorder, Metrics: metrics, Now: time.Now,
-		Backoff: f.backoff(), Jitter: queue.Jitter(f.jitter.Percentage), Shard: f.shard, UnwatchedSources: f.unwatched, Following: f.contexts.following, RefuseUnknownKeys: f.strict,
+		Backoff: f.backoff(), Jitter: queue.Jitter(f.jitter.Percentage), Shard: f.shard, Sources: f.sources, Following: f.contexts.following, RefuseUnknownKeys: f.strict,
 		Inputs: inputs.Reader{
 			Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Artifacts: store, Repositories: repositories, Identity: identities.Find,
 			Clusters: clusters, Renderer: rendering.New(limits), BlueprintAccess: access, SignaturePolicy: policy,

@@ -12,7 +12,6 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -246,26 +245,6 @@ const (
 	// confirmTimeout is how long the API server may take to say what it has of a Lease.
 	confirmTimeout = 10 * time.Second
 )
-
-// MayWatchLeases reports whether the process may watch the Leases of deployers in a namespace. It logs what follows if it may not.
-func MayWatchLeases(ctx context.Context, c client.Client, namespace string) (bool, error) {
-	for _, verb := range []string{"list", "watch"} {
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Namespace: namespace, Verb: verb, Group: coordinationv1.GroupName, Resource: "leases",
-			},
-		}}
-		if err := c.Create(ctx, review); err != nil {
-			return false, fmt.Errorf("ask whether this process may %s Leases in namespace %s: %w", verb, namespace, err)
-		}
-		if !review.Status.Allowed {
-			ctrl.Log.WithName("pickup").Info("the controller may not see the Leases of deployers: DeployItems that a busy deployer does not begin "+
-				"within --pickup-timeout fail. Grant get, list and watch and restart the controller", "namespace", namespace)
-			return false, nil
-		}
-	}
-	return true, nil
-}
 
 // sightings are the versions of Leases by the own clock: those of deployers may be wrong. They are safe for concurrent use.
 type sightings struct {

@@ -7,7 +7,6 @@ package installation
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -25,7 +24,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/relations"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
-	"github.com/flux-landscaper/flux-landscaper/sources/flux"
 	"github.com/flux-landscaper/flux-landscaper/sources/repository"
 )
 
@@ -41,8 +39,8 @@ type Reconciler struct {
 	Metrics controller.Metrics
 	// Inputs reads what jobs work with.
 	Inputs inputs.Reader
-	// UnwatchedSources are the kinds that UnwatchableSources returned.
-	UnwatchedSources []client.Object
+	// Sources are the kinds of Flux sources that are watched.
+	Sources []client.Object
 	// RefuseUnknownKeys fails jobs whose blueprints have keys without effect.
 	RefuseUnknownKeys bool
 	// Backoff says when to try again after a failure.
@@ -141,21 +139,14 @@ func (s *scope) wake(d time.Duration) {
 	}
 }
 
-// SetupWithManager registers indexes, watches and the controller. Kinds of Flux sources that the cluster does not serve are not
-// watched.
+// SetupWithManager registers indexes, watches and the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
 	r.setUp(mgr.GetCache())
 	if err := registerIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	found := watcher{
-		Reader: r.Client, Related: r.related, Unwatched: r.UnwatchedSources, Seen: r.seen, Namespaces: r.Following.Namespaces,
-	}
-	watches, err := found.watch(mgr)
-	if err != nil {
-		return err
-	}
-	return watches.WithOptions(queue.Options(concurrency, 0)).Complete(r)
+	found := watcher{Reader: r.Client, Related: r.related, Seen: r.seen}
+	return found.watch(mgr, r.Sources, r.Following.Namespaces).WithOptions(queue.Options(concurrency, 0)).Complete(r)
 }
 
 // setUp takes what reads Secrets and ConfigMaps from the cache of metadata.
@@ -174,24 +165,6 @@ func (r *Reconciler) seen(kind string, object client.Object) {
 		r.written(object).Stale(object)
 		r.echo.changed()
 	}
-}
-
-// UnwatchableSources returns the kinds of Flux sources that the cluster serves and that this process may not list or watch, in a namespace
-// or with "" in all, and logs what is missing. A forbidden watch would keep every other kind from being served: clients have to read
-// these kinds live, and the Reconciler must not watch them. It fails when the API server does not answer.
-func UnwatchableSources(ctx context.Context, c client.Client, namespace string) ([]client.Object, error) {
-	kinds, err := flux.Available(c.RESTMapper())
-	if err != nil {
-		return nil, fmt.Errorf("find the kinds of Flux sources: %w", err)
-	}
-	found, err := flux.FindUnwatchable(ctx, c, kinds, namespace)
-	var refused []client.Object
-	for _, one := range found {
-		refused = append(refused, one.Kind)
-		ctrl.Log.WithName("installation").Error(nil, "the controller may not "+one.Missing+": Installations do not notice by themselves when "+
-			"sources of this kind change; all other kinds work. Grant get, list and watch and restart the controller")
-	}
-	return refused, err
 }
 
 // Reconcile brings one Installation on.

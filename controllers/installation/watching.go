@@ -6,8 +6,6 @@ package installation
 import (
 	"context"
 	"fmt"
-	"reflect"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/workqueue"
@@ -33,12 +31,8 @@ type watcher struct {
 	client.Reader
 	// Related finds siblings.
 	Related *relations.Finder
-	// Unwatched are the kinds of Flux sources that the process may not watch.
-	Unwatched []client.Object
 	// Seen learns of the objects that the cache shows by now, or does not show any more.
 	Seen func(kind string, obj client.Object)
-	// Namespaces says that the labels of namespaces are watched.
-	Namespaces bool
 }
 
 // secretIndex finds DataObjects by the Secret that holds their value.
@@ -63,9 +57,8 @@ func registerIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// watch builds a controller of Installations with all watches. Kinds of Flux sources that the cluster does not
-// serve are not watched.
-func (f watcher) watch(mgr ctrl.Manager) (*builder.Builder, error) {
+// watch builds a controller of Installations with all watches, of some kinds of Flux sources, and where that is asked for of the labels of namespaces.
+func (f watcher) watch(mgr ctrl.Manager, sources []client.Object, namespaces bool) *builder.Builder {
 	watches := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Installation{}).
 		Watches(&v1alpha1.Execution{}, protocol.WakeController("Installation")).
@@ -78,29 +71,15 @@ func (f watcher) watch(mgr ctrl.Manager) (*builder.Builder, error) {
 		Watches(&v1alpha1.Target{}, f.eventsOf("Target"), builder.WithPredicates(protocol.BeyondStatus)).
 		Watches(&v1alpha1.Context{}, f.eventsOf("Context")).
 		Watches(&v1alpha1.ComponentVersionOverwrites{}, f.eventsOf("ComponentVersionOverwrites"))
-	if f.Namespaces {
+	if namespaces {
 		watches = watches.WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, namespace client.Object) []reconcile.Request {
 			return f.list(ctx, jobs.TakesDefault, client.InNamespace(namespace.GetName())) // the roots that do not say themselves whether they follow changes
 		}), builder.WithPredicates(predicate.LabelChangedPredicate{}))
 	}
-	kinds, err := f.sources(mgr)
-	for _, kind := range kinds {
+	for _, kind := range sources {
 		watches = watches.Watches(kind, f.eventsOf(flux.KindOf(kind)), builder.WithPredicates(flux.RevisionChanged()))
 	}
-	return watches, err
-}
-
-// sources returns the kinds of Flux sources to watch.
-func (f watcher) sources(mgr ctrl.Manager) ([]client.Object, error) {
-	kinds, err := flux.Available(mgr.GetRESTMapper())
-	if err != nil {
-		return nil, fmt.Errorf("find the kinds of Flux sources: %w", err)
-	}
-	return slices.DeleteFunc(kinds, func(kind client.Object) bool {
-		return slices.ContainsFunc(f.Unwatched, func(unwatched client.Object) bool {
-			return reflect.TypeOf(unwatched) == reflect.TypeOf(kind)
-		})
-	}), nil
+	return watches
 }
 
 // onlyDeletions passes on that objects are gone.

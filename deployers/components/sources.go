@@ -37,7 +37,7 @@ func (a *Access) AwaitSource(err error) (contract.Outcome, bool) {
 func (a *Access) Follow(
 	ctx context.Context, mgr ctrl.Manager, namespace string, of func(*v1alpha1.DeployItem) []v1alpha1.SourceReference,
 ) (*contract.SourceWatch, error) {
-	kinds, err := watchable(ctx, mgr.GetClient(), namespace)
+	kinds, _, err := flux.Watchable(ctx, mgr.GetClient(), namespace, "deployer", "DeployItems")
 	if err != nil {
 		return nil, err
 	}
@@ -50,24 +50,6 @@ func (a *Access) Follow(
 		f.watched[gvk.Kind] = true
 	}
 	return &contract.SourceWatch{Kinds: kinds, News: flux.RevisionChanged(), KeyOf: flux.KeyOf, KeysOf: f.keysOf, Offered: f.offered}, nil
-}
-
-// watchable returns the kinds of sources that can be watched.
-func watchable(ctx context.Context, c client.Client, namespace string) ([]client.Object, error) {
-	kinds, err := flux.Available(c.RESTMapper())
-	if err != nil {
-		return nil, err
-	}
-	refused, err := flux.FindUnwatchable(ctx, c, kinds, namespace)
-	if err != nil {
-		return nil, err
-	}
-	for _, one := range refused {
-		ctrl.Log.WithName("sources").Error(nil, "the deployer may not "+one.Missing+": DeployItems do not notice when sources of this kind change; "+
-			"all other kinds work. Grant get, list and watch and restart the deployer")
-		kinds = slices.DeleteFunc(kinds, func(kind client.Object) bool { return fmt.Sprintf("%T", kind) == fmt.Sprintf("%T", one.Kind) })
-	}
-	return kinds, nil
 }
 
 // follower finds out what the sources of items offer, from the cache of the manager.
@@ -108,7 +90,7 @@ func (f *follower) offered(ctx context.Context, item *v1alpha1.DeployItem) ([]v1
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, StatusOf(source))
+		found = append(found, source.Status())
 	}
 	return found, nil
 }
@@ -121,12 +103,4 @@ func (f *follower) wantsVerified(ctx context.Context, item *v1alpha1.DeployItem)
 		return false, client.IgnoreNotFound(err)
 	}
 	return found.RequireVerifiedSources, nil
-}
-
-// StatusOf returns what a status says about a source that a job uses.
-func StatusOf(source flux.Source) v1alpha1.SourceStatus {
-	return v1alpha1.SourceStatus{
-		Kind: source.Kind, Namespace: source.Namespace, Name: source.Name, Revision: source.Revision, Digest: source.Digest,
-		Verified: source.Verified(),
-	}
 }

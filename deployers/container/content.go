@@ -199,7 +199,7 @@ func (r *search) fromSource(ctx context.Context, definition *v1alpha1.BlueprintD
 	if err != nil {
 		return nil, nil, protocol.Stall(operationReconcile, "InvalidBlueprint", "%s: %w", field, err)
 	}
-	used := components.StatusOf(source)
+	used := source.Status()
 	return kept, &used, nil
 }
 

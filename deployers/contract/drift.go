@@ -85,17 +85,6 @@ type Drift struct {
 // IsDrifted reports whether the object was not as it was deployed.
 func (d *Drift) IsDrifted() bool { return d.Missing || len(d.Fields) > 0 }
 
-// DriftDetectionIn reads the field driftDetection of a configuration; nil when there is none. Errors name the field.
-func DriftDetectionIn(config *runtime.RawExtension) (*managedresource.DriftDetection, error) {
-	var fields struct {
-		DriftDetection *managedresource.DriftDetection `json:"driftDetection"`
-	}
-	if err := decodeField(config, "driftDetection", &fields); err != nil {
-		return nil, err
-	}
-	return fields.DriftDetection, errors.Join(managedresource.ValidateDriftDetection("driftDetection", fields.DriftDetection)...)
-}
-
 // DriftModeIn reads the mode in the field driftDetection of a configuration; nil when there is no such field. Errors name the field. What is ignored is not
 // looked at: the mode is asked for with each event of an item, and expressions take the time of everybody else's.
 func DriftModeIn(config *runtime.RawExtension) (*managedresource.DriftDetection, error) {

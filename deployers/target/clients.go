@@ -172,7 +172,7 @@ func (c *Clients) parse(raw []byte) (*content, error) {
 // connection returns the opened cluster for a content and a ServiceAccount to act as, and opens it if it is new.
 func (c *Clients) connection(namespace, account string, parsed *content, raw []byte) (*connection, error) {
 	key := digestOf(namespace, account, parsed, raw)
-	if known, ok := c.known(namespace, key); ok {
+	if known, ok := c.opened.Get(key); ok {
 		return known, nil
 	}
 	opened, err := c.connect(namespace, account, parsed) // not under the lock: the keys of a tenant take as long as they are large
@@ -186,12 +186,6 @@ func (c *Clients) connection(namespace, account string, parsed *content, raw []b
 	}
 	c.opened.Put(key, opened, connectionMemory+connectionGrowth*int64(len(raw)))
 	return opened, nil
-}
-
-func (c *Clients) known(namespace string, key digest) (*connection, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.opened.Get(key)
 }
 
 // digestOf includes who acts, and the namespace where content or actor mean a ServiceAccount of that namespace. Nobody gets a connection of

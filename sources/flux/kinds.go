@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -185,35 +186,36 @@ func unverified(o Object) string {
 	return ""
 }
 
-// Unwatchable is a kind of sources that the cluster serves and that a process may not watch.
-type Unwatchable struct {
-	// Kind is an empty object of the kind.
-	Kind client.Object
-	// Missing is the right, as verb and resource.
-	Missing string
-}
-
-// FindUnwatchable returns those of some kinds of sources that the user of a client may not list or watch, in a namespace or with "" in all. A forbidden
-// watch keeps a whole manager from working: whoever watches sources leaves these out. It fails when the API server does not answer.
-func FindUnwatchable(ctx context.Context, c client.Client, kinds []client.Object, namespace string) ([]Unwatchable, error) {
-	var refused []Unwatchable
-	for _, kind := range kinds {
-		missing, err := missingRight(ctx, c, kind, namespace)
-		if err != nil {
-			return nil, err
-		}
-		if missing != "" {
-			refused = append(refused, Unwatchable{kind, missing})
+// Watchable returns an empty object of each kind of source that the cluster serves and that the user of a client may watch in a namespace, or with "" in
+// all, and those that it may not: a forbidden watch keeps a whole manager from working. It logs what a process lacks, and who therefore does not notice what
+// happens. It fails when the API server does not answer.
+func Watchable(ctx context.Context, c client.Client, namespace, process, followers string) (watchable, refused []client.Object, err error) {
+	served, err := Available(c.RESTMapper())
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, kind := range served {
+		missing, err := MissingRight(ctx, c, kind, namespace)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case missing == "":
+			watchable = append(watchable, kind)
+		default:
+			refused = append(refused, kind)
+			log.Log.WithName("sources").Error(nil, fmt.Sprintf("the %s may not %s: %s do not notice by themselves when sources of this kind change; all other "+
+				"kinds work. Grant get, list and watch and restart the %[1]s", process, missing, followers))
 		}
 	}
-	return refused, nil
+	return watchable, refused, nil
 }
 
-// missingRight returns what a watch of a kind lacks, as verb and resource; "" when nothing.
-func missingRight(ctx context.Context, c client.Client, kind client.Object, namespace string) (string, error) {
+// MissingRight returns what the user of a client lacks to watch a kind in a namespace, or with "" in all, as verb and resource; "" when nothing. It fails
+// when the API server does not answer.
+func MissingRight(ctx context.Context, c client.Client, kind client.Object, namespace string) (string, error) {
 	gvk, err := apiutil.GVKForObject(kind, c.Scheme())
 	if err != nil {
-		return "", fmt.Errorf("find the kind of a source: %w", err)
+		return "", fmt.Errorf("find the kind of an object: %w", err)
 	}
 	mapping, err := c.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {

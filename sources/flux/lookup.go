@@ -49,6 +49,11 @@ type Source struct {
 // String names the source, for instance "OCIRepository default/shop".
 func (s Source) String() string { return describe(s.Kind, s.Namespace, s.Name) }
 
+// Status is what a status says about the source, without a digest of what is used of it.
+func (s Source) Status() v1alpha1.SourceStatus {
+	return v1alpha1.SourceStatus{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, Revision: s.Revision, Digest: s.Digest, Verified: s.Verified()}
+}
+
 // Lookup reads the source that ref names for an object in namespace owner, and returns its artifact's coordinates. The
 // error is an *Error if the source cannot be used, and any other error if the API server could not be asked.
 func Lookup(ctx context.Context, r client.Reader, owner string, ref v1alpha1.SourceReference, p Policy) (Source, error) {

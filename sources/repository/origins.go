@@ -188,7 +188,7 @@ func (s *Session) openInline(ctx context.Context, t component.Typed, spec compon
 	if spec.BlobMode != "" && spec.BlobMode != "filesystem" {
 		return nil, stalled(name, fmt.Sprintf("blobFsMode %q is not supported, since it would read files of the controller", spec.BlobMode), "write the blobs into blobFs")
 	}
-	descriptors, err := inlineDirectory(ctx, spec.FileSystem, spec.DescriptorPath)
+	descriptors, err := inlineDirectory(spec.FileSystem, spec.DescriptorPath)
 	if err != nil {
 		return nil, refusedIn(ctx, name+": fileSystem", err)
 	}
@@ -196,7 +196,7 @@ func (s *Session) openInline(ctx context.Context, t component.Typed, spec compon
 	if len(raw) == 0 {
 		raw = spec.FileSystem
 	}
-	blobs, err := inlineDirectory(ctx, raw, spec.BlobPath)
+	blobs, err := inlineDirectory(raw, spec.BlobPath)
 	if err != nil {
 		return nil, refusedIn(ctx, name+": blobFs", err)
 	}
@@ -207,7 +207,7 @@ func (s *Session) openInline(ctx context.Context, t component.Typed, spec compon
 	return &files{r: s.r, spec: t, name: name, repository: repository, scope: fmt.Sprintf("inline %x", sha256.Sum256(t.Raw))}, nil
 }
 
-func inlineDirectory(ctx context.Context, raw []byte, dir string) (fs.FS, error) {
+func inlineDirectory(raw []byte, dir string) (fs.FS, error) {
 	if len(raw) == 0 {
 		raw = []byte("{}")
 	}

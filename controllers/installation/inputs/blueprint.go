@@ -37,8 +37,8 @@ type Blueprint struct {
 	bytes int64
 }
 
-// load reads a blueprint for a namespace. It waits for its turn with a large one as long as that takes: what it finds is kept for other jobs, too.
-func load(namespace string, files fs.FS, digest string) *Blueprint {
+// load reads a blueprint.
+func load(files fs.FS, digest string) *Blueprint {
 	document, err := model.Load(files)
 	blueprint := &Blueprint{digest: digest, files: files, Document: document, problem: err}
 	if err == nil {
@@ -60,12 +60,12 @@ func (b *Blueprint) weighed() *Blueprint {
 func (b *Blueprint) Weight() int64 { return b.bytes }
 
 // blueprintOf reads a blueprint from a directory, which may be too large to be one.
-func blueprintOf(namespace string, files fs.FS) (*Blueprint, error) {
+func blueprintOf(files fs.FS) (*Blueprint, error) {
 	snapshot, digest, err := model.Snapshot(files)
 	if err != nil {
 		return nil, err
 	}
-	return load(namespace, snapshot, digest), nil
+	return load(snapshot, digest), nil
 }
 
 // loadBlueprint finds the blueprint of the job.
@@ -75,7 +75,7 @@ func (r *Reader) loadBlueprint(ctx context.Context, in *Reading) error {
 	case in.source != nil:
 		in.Blueprint = in.source.blueprint
 	case definition.Inline != nil:
-		in.Blueprint = r.blueprints.inline(in.inst.Namespace, definition.Inline.Filesystem.RawMessage, definition.Path)
+		in.Blueprint = r.blueprints.inline(definition.Inline.Filesystem.RawMessage, definition.Path)
 	case definition.Reference != nil:
 		if err := r.loadResource(ctx, in, definition.Reference.ResourceName); err != nil {
 			return err
@@ -107,12 +107,12 @@ func (r *Reader) loadResource(ctx context.Context, in *Reading, name string) err
 	if files, err = model.Folder(files, in.inst.Spec.Blueprint.Path); err != nil {
 		return protocol.Stall(jobs.Operation, "BlueprintNotFound", "spec.blueprint.path: %w", err)
 	}
-	fresh, err := blueprintOf(in.inst.Namespace, files)
+	fresh, err := blueprintOf(files)
 	if err != nil {
 		return protocol.Stall(jobs.Operation, "BlueprintTooLarge", "%s: %w", field, err)
 	}
 	key := blueprintKey{"component", fresh.digest, ""}
-	in.Blueprint, err = r.blueprints.artifact(in.inst.Namespace, key, func() (*Blueprint, error) { return fresh, nil })
+	in.Blueprint, err = r.blueprints.artifact(key, func() (*Blueprint, error) { return fresh, nil })
 	return err
 }
 
@@ -126,7 +126,7 @@ type blueprintCache struct {
 type blueprintKey struct{ from, digest, path string }
 
 // inline returns the blueprint in a folder of an inline file system.
-func (c *blueprintCache) inline(namespace string, raw []byte, folder string) *Blueprint {
+func (c *blueprintCache) inline(raw []byte, folder string) *Blueprint {
 	sum := sha256.Sum256(raw)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
 	key := blueprintKey{"inline", digest, folder}
@@ -141,14 +141,14 @@ func (c *blueprintCache) inline(namespace string, raw []byte, folder string) *Bl
 	}
 	blueprint := (&Blueprint{digest: digest, problem: err}).weighed()
 	if err == nil {
-		blueprint = load(namespace, files, digest)
+		blueprint = load(files, digest)
 	}
 	c.entries().Put(key, blueprint, blueprint.bytes)
 	return blueprint
 }
 
 // artifact returns the blueprint that key stands for, made by open when it is not known.
-func (c *blueprintCache) artifact(namespace string, key blueprintKey, open func() (*Blueprint, error)) (*Blueprint, error) {
+func (c *blueprintCache) artifact(key blueprintKey, open func() (*Blueprint, error)) (*Blueprint, error) {
 	if cached, ok := c.entries().Get(key); ok && key.digest != "" {
 		return cached, nil
 	}

@@ -32,7 +32,7 @@ func TestBlueprintsAreBoundedInBytes(t *testing.T) {
 	goruntime.ReadMemStats(&before)
 	c := &blueprintCache{}
 	for i := range 48 {
-		require.NoError(t, c.inline("hostile", paddedBlueprint(t, i, 1<<20), "").problem)
+		require.NoError(t, c.inline(paddedBlueprint(t, i, 1<<20), "").problem)
 	}
 	goruntime.GC()
 	goruntime.ReadMemStats(&after)
@@ -46,8 +46,8 @@ func TestEqualBlueprintsOfManyRevisionsAreKeptOnce(t *testing.T) {
 	for i := range 10 {
 		files, err := model.Inline(paddedBlueprint(t, 0, 1<<20))
 		require.NoError(t, err)
-		found, err := c.artifact("shop", blueprintKey{"artifact", fmt.Sprint("revision-", i), "."}, func() (*Blueprint, error) {
-			return load("shop", files, "sha256:equal"), nil
+		found, err := c.artifact(blueprintKey{"artifact", fmt.Sprint("revision-", i), "."}, func() (*Blueprint, error) {
+			return load(files, "sha256:equal"), nil
 		})
 		require.NoError(t, err)
 		if first == nil {

@@ -154,7 +154,7 @@ func (r *Reader) NoteSources(ctx context.Context, inst *v1alpha1.Installation) {
 		if err != nil {
 			continue // the next state of the source is another one
 		}
-		state := stateOf(found)
+		state := found.Status()
 		same := func(known v1alpha1.SourceStatus) bool {
 			return known.Kind == state.Kind && known.Namespace == state.Namespace && known.Name == state.Name
 		}

@@ -86,14 +86,14 @@ func (r *Reader) lookupSource(ctx context.Context, inst *v1alpha1.Installation, 
 	if err != nil {
 		return nil, err
 	}
-	source := &resolvedSource{status: stateOf(found)}
+	source := &resolvedSource{status: found.Status()}
 	if use.component {
-		source.status.ContentDigest, err = r.componentDigest(ctx, inst.Namespace, found, use.path)
+		source.status.ContentDigest, err = r.componentDigest(ctx, found, use.path)
 		return source, err
 	}
 	key := blueprintKey{"artifact", found.Digest, use.path}
-	blueprint, err := r.blueprints.artifact(inst.Namespace, key, func() (*Blueprint, error) {
-		return r.fetchBlueprint(ctx, inst.Namespace, found, use.path)
+	blueprint, err := r.blueprints.artifact(key, func() (*Blueprint, error) {
+		return r.fetchBlueprint(ctx, found, use.path)
 	})
 	if err != nil {
 		return source, err
@@ -102,15 +102,8 @@ func (r *Reader) lookupSource(ctx context.Context, inst *v1alpha1.Installation, 
 	return source, nil
 }
 
-// stateOf is the state of a source without the digest of what is used of it.
-func stateOf(found flux.Source) v1alpha1.SourceStatus {
-	return v1alpha1.SourceStatus{
-		Kind: found.Kind, Namespace: found.Namespace, Name: found.Name, Revision: found.Revision, Digest: found.Digest, Verified: found.Verified(),
-	}
-}
-
 // fetchBlueprint downloads an artifact and loads the blueprint in it.
-func (r *Reader) fetchBlueprint(ctx context.Context, namespace string, source flux.Source, path string) (*Blueprint, error) {
+func (r *Reader) fetchBlueprint(ctx context.Context, source flux.Source, path string) (*Blueprint, error) {
 	tree, err := r.Artifacts.Open(ctx, source.Artifact())
 	if err != nil {
 		return nil, err
@@ -120,7 +113,7 @@ func (r *Reader) fetchBlueprint(ctx context.Context, namespace string, source fl
 	if err != nil {
 		return nil, protocol.Stall(jobs.Operation, "BlueprintNotFound", "spec.blueprint.path: %w", err)
 	}
-	blueprint, err := blueprintOf(namespace, files)
+	blueprint, err := blueprintOf(files)
 	if err != nil {
 		return nil, protocol.Stall(jobs.Operation, "BlueprintTooLarge", "spec.blueprint.sourceRef: %s: %w", source, err)
 	}
@@ -153,7 +146,7 @@ type digestCache struct {
 
 // componentDigest returns the digest of the file or directory that a component comes from, in sources that many things share. Of others the
 // revision counts, so that nothing is downloaded to find out whether something changed.
-func (r *Reader) componentDigest(ctx context.Context, namespace string, source flux.Source, at string) (string, error) {
+func (r *Reader) componentDigest(ctx context.Context, source flux.Source, at string) (string, error) {
 	if !sharedKind(source.Kind) {
 		return "", nil
 	}

@@ -164,7 +164,7 @@ func (f *Finder) fromSource(ctx context.Context, item *contract.Item, chart *hel
 		return nil, nil, problem("chart.", "InvalidArtifact", err)
 	}
 	loaded, err := f.fromArtifact(ctx, item, source, chart.Path)
-	return loaded, []v1alpha1.SourceStatus{components.StatusOf(source)}, err
+	return loaded, []v1alpha1.SourceStatus{source.Status()}, err
 }
 
 func (f *Finder) fromArtifact(ctx context.Context, item *contract.Item, source flux.Source, dir string) (*engine.Chart, error) {
