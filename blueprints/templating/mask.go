@@ -91,14 +91,16 @@ func mask(err error, in Input) error {
 // Masked returns a text without what values hold, in any of the forms that errors of templates do not show either.
 func Masked(text string, values map[string]any) string { return masked(text, Input{Values: values}) }
 
-// masked does so in a text. What the template itself has is shown.
+// masked does so in a text. What the template itself has is shown, and so are the names of objects such as Targets.
 func masked(text string, in Input) string {
-	values := textsOf(nil, in.State)
+	values, names := textsOf(nil, in.State), map[string]bool{}
 	for key, value := range in.Values {
 		if !openBindings[key] {
 			values = textsOf(values, value)
+			addNames(names, value)
 		}
 	}
+	values = slices.DeleteFunc(values, func(value string) bool { return names[value] })
 	// The longest first: one may be part of another.
 	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b)) })
 	for _, value := range slices.Compact(values) {
@@ -133,6 +135,27 @@ func textsOf(all []string, value any) []string {
 		}
 	}
 	return all
+}
+
+// addNames adds what names the Kubernetes objects in a value: kind, API version, name and namespace.
+func addNames(names map[string]bool, value any) {
+	switch t := value.(type) {
+	case []any:
+		for _, item := range t {
+			addNames(names, item)
+		}
+	case map[string]any:
+		if metadata, ok := t["metadata"].(map[string]any); ok && t["kind"] != nil && t["apiVersion"] != nil {
+			for _, identity := range []any{t["kind"], t["apiVersion"], metadata["name"], metadata["namespace"]} {
+				name, _ := identity.(string)
+				names[name] = true
+			}
+			return
+		}
+		for _, item := range t {
+			addNames(names, item)
+		}
+	}
 }
 
 func longOnes(all []string, numbers ...string) []string {

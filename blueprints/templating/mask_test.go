@@ -41,3 +41,21 @@ func TestSecretsWithinOthersAreMaskedInBase64(t *testing.T) {
 	}
 	assert.NotContains(t, Masked(base64.StdEncoding.EncodeToString([]byte("1234567890")), map[string]any{"pin": 1234567890.0}), "MTIzNDU2")
 }
+
+func TestNamesOfTargetsAreShown(t *testing.T) {
+	cluster := map[string]any{
+		"apiVersion": "landscaper.gardener.cloud/v1alpha1", "kind": "Target", "metadata": map[string]any{"name": "cluster-eu", "namespace": "tenant-one"},
+		"spec": map[string]any{"config": map[string]any{"token": "correct horse"}},
+	}
+	for name, imports := range map[string]map[string]any{
+		"a Target":          {"cluster": cluster},
+		"a list":            {"clusters": []any{cluster}},
+		"a map":             {"clusters": map[string]any{"eu": cluster}},
+		"also a data value": {"cluster": cluster, "name": "cluster-eu"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shown := Masked("Target tenant-one/cluster-eu refuses token correct horse", map[string]any{"imports": imports})
+			assert.Equal(t, "Target tenant-one/cluster-eu refuses token [masked]", shown)
+		})
+	}
+}
