@@ -4,7 +4,7 @@
 package resources_test
 
 import (
-	"strconv"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -53,9 +53,14 @@ func TestErrorsThatTheSameInputCanOnlyRepeatEndAJob(t *testing.T) {
 		for _, strategy := range []managedresource.UpdateStrategy{"update", "apply"} {
 			t.Run(name+", "+string(strategy), func(t *testing.T) {
 				b := newBench(t)
-				object := strings.NewReplacer("%[1]s", b.namespace, "PORT", "3099"+strconv.Itoa(len(strategy))).Replace
+				port := "null"
+				object := func(text string) string { return strings.NewReplacer("%[1]s", b.namespace, "PORT", port).Replace(text) }
 				if tc.before != "" {
-					b.put(b.object(object(tc.before)))
+					ports, _, err := unstructured.NestedSlice(b.put(b.object(object(tc.before))).Object, "spec", "ports")
+					require.NoError(t, err)
+					if len(ports) > 0 {
+						port = fmt.Sprint(ports[0].(map[string]any)["nodePort"]) // the one that the API server gave
+					}
 				}
 				var manifests []managedresource.Manifest
 				for _, text := range tc.manifests {
