@@ -17,11 +17,46 @@ import (
 )
 
 const (
+	// mostCost is how many times as long as alone the lives of the neighbours may take beside one namespace, whatever it does.
+	mostCost = 2.0
+	// tries are how often that is measured until it is so: other suites run side by side, and not all the time.
+	tries = 3
 	// bombTime is how much longer a job may take that never ends by itself than a harmless one.
 	bombTime = 10 * time.Second
 	// lateItem is the timeout of items for a target that is late. It is longer than an answer may take.
 	lateItem = 75 * time.Second
 )
+
+// requireCheap checks that an act costs the neighbours little. The processes have --concurrent=8.
+func requireCheap(t *testing.T, a act) {
+	t.Helper()
+	var times []float64
+	for range tries {
+		alone := lives(t)
+		h := newHostile(t, many)
+		a.begin(h)
+		beside := lives(t)
+		h.leave()
+		times = append(times, beside.Seconds()/alone.Seconds())
+		t.Logf("alone %s, beside it %s", alone.Round(time.Millisecond), beside.Round(time.Millisecond))
+		if times[len(times)-1] <= mostCost {
+			break
+		}
+	}
+	assert.LessOrEqual(t, slices.Min(times), mostCost, "times as long as alone")
+	requireAlive(t)
+}
+
+// lives returns how long the lives of neighbours take, in the median.
+func lives(t *testing.T) time.Duration {
+	t.Helper()
+	var all []time.Duration
+	for range rounds {
+		all = append(all, newNeighbours(t).live(t))
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
 
 // misbehaving are targets of which no job succeeds, with what an item says of them.
 var misbehaving = []struct {
@@ -33,6 +68,14 @@ var misbehaving = []struct {
 	{act{"drips", drippingTarget}, []string{"did not send the whole answer in time; check its address and the server behind it"}},
 	{act{"endless", endlessTarget}, []string{"the answer of the server is too large; check its address and the server behind it"}},
 	{act{"redirects", redirectingTarget}, []string{"the server redirects, which is not followed; name the address that it leads to"}},
+}
+
+// TestE2ET04ATargetThatMisbehavesCostsOthersLittle has twenty jobs with items of two deployers for such a target beside nine namespaces that only want to work.
+func TestE2ET04ATargetThatMisbehavesCostsOthersLittle(t *testing.T) {
+	newNeighbours(t).live(t) // so that all is open that stays open
+	for _, target := range misbehaving {
+		t.Run(target.name, func(t *testing.T) { requireCheap(t, target.act) })
+	}
 }
 
 // TestE2ET04ATargetThatMisbehavesFailsItsItem has one item of each deployer for each such target.
@@ -85,8 +128,9 @@ func one(begin func(h *hostile)) func(h *hostile) {
 	}
 }
 
-// TestE2EBombsFailTheirOwnItemInTime measures each bomb beside an Installation without one.
+// TestE2EBombsFailTheirOwnItemInTime measures each bomb beside the same Installation without one, and the lives of others beside many.
 func TestE2EBombsFailTheirOwnItemInTime(t *testing.T) {
+	newNeighbours(t).live(t) // so that all is open that stays open
 	for _, bomb := range bombs {
 		t.Run(bomb.name, func(t *testing.T) {
 			h := newHostile(t, 1)
@@ -106,5 +150,10 @@ func TestE2EBombsFailTheirOwnItemInTime(t *testing.T) {
 			}
 			h.leave()
 		})
+	}
+	for name, begin := range map[string]func(*hostile){
+		"many GoTemplates": templates("GoTemplate", goTemplateBombs), "many schemas": schemas, "many charts": charts,
+	} {
+		t.Run(name, func(t *testing.T) { requireCheap(t, act{name, begin}) })
 	}
 }
