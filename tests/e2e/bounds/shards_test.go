@@ -4,6 +4,7 @@
 package bounds
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -12,22 +13,23 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/deployers/kit"
+	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/soak/bench/rig"
 )
 
 const (
-	// flooded are the Installations of the tenant that floods, few those of the other one.
-	flooded, few = 500, 8
+	// flooded are the Installations of the tenant that floods which are never done, few those of the other one.
+	flooded, few = 300, 8
 	// answerTime is how long a target takes to answer, as one that is far away does.
 	answerTime = 500 * time.Millisecond
-	// mostLate is how many times as long the other tenant may take.
-	mostLate = 1.5
+	// mostLate is how many times as long the other tenant may take: both shards use the API server and the processors of one machine.
+	mostLate = 3.0
 	// tries are how often that is measured until it is so: other suites run side by side, and not all the time.
 	tries = 3
 )
@@ -37,7 +39,7 @@ func TestTwoTenantsInTwoShards(t *testing.T) {
 	w := newWorld(t)
 	scenes := map[string]*landscape.Scene{}
 	for _, tenant := range []string{"floods", "works"} {
-		w.namespace(tenant, map[string]string{kit.ShardLabel: tenant})
+		w.namespace(tenant, map[string]string{protocol.ShardLabel: tenant})
 		w.run("shard", "${tenant}", tenant)
 		s := w.scene(tenant)
 		config, err := w.NewUser(s.Deployer(), landscape.AllRights...)
@@ -51,17 +53,41 @@ func TestTwoTenantsInTwoShards(t *testing.T) {
 	w.life(scenes["works"]) // so that all is open that stays open
 
 	alone := w.life(scenes["works"])
-	w.createAll(many(scenes["floods"], "flood", flooded))
-	require.Eventually(t, func() bool { return w.phases("floods")[""] <= flooded/2 }, 2*landscape.Patience, 50*time.Millisecond, "half of the jobs of the flood have begun")
+	w.flood(scenes["floods"])
+	require.Eventually(t, func() bool { return w.phases("floods")[v1alpha1.PhaseSucceeded] >= few }, landscape.Patience, 50*time.Millisecond, "the flood is worked on")
 	var times []float64
 	for len(times) < tries && (len(times) == 0 || slices.Min(times) > mostLate) {
 		beside := w.life(scenes["works"])
-		left := flooded - w.phases("floods")[v1alpha1.PhaseSucceeded]
-		require.Positive(t, left, "the flood goes on all the time")
 		times = append(times, beside.Seconds()/alone.Seconds())
-		t.Logf("alone %s, beside the flood %s, of which %d were left", alone.Round(time.Millisecond), beside.Round(time.Millisecond), left)
+		t.Logf("alone %s, beside the flood %s: %v", alone.Round(time.Millisecond), beside.Round(time.Millisecond), w.phases("floods"))
 	}
 	assert.LessOrEqual(t, slices.Min(times), mostLate, "times as long as alone")
+}
+
+// flood creates Installations until the test ends, so that there are always many that are not done.
+func (w *world) flood(s *landscape.Scene) {
+	ctx, cancel := context.WithCancel(w.ctx)
+	var group errgroup.Group
+	group.Go(func() error {
+		for created := 0; ; time.Sleep(50 * time.Millisecond) {
+			all := &v1alpha1.InstallationList{}
+			err := w.Client().List(ctx, all, client.InNamespace(s.Namespace))
+			waiting := slices.DeleteFunc(all.Items, func(inst v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseSucceeded })
+			for ; err == nil && len(waiting) < flooded; waiting, created = append(waiting, v1alpha1.Installation{}), created+1 {
+				err = w.Client().Create(ctx, one(s, fmt.Sprint("flood-", created)))
+			}
+			switch {
+			case ctx.Err() != nil:
+				return nil
+			case err != nil:
+				return err
+			}
+		}
+	})
+	w.t.Cleanup(func() {
+		cancel()
+		assert.NoError(w.t, group.Wait())
+	})
 }
 
 // late answers requests after a time.
@@ -72,14 +98,9 @@ func late(next http.Handler) http.Handler {
 	})
 }
 
-// many are Installations with one item each.
-func many(s *landscape.Scene, prefix string, count int) (all []*unstructured.Unstructured) {
-	for i := range count {
-		name := fmt.Sprint(prefix, "-", i)
-		all = append(all, installation(s, name, map[string]string{kit.ShardLabel: s.Namespace},
-			landscape.ConfigItem("config", "{import: cluster}", s.Namespace, name, "value: x")))
-	}
-	return all
+// one is an Installation with one item.
+func one(s *landscape.Scene, name string) *unstructured.Unstructured {
+	return installation(s, name, map[string]string{protocol.ShardLabel: s.Namespace}, landscape.ConfigItem("config", "{import: cluster}", s.Namespace, name, "value: x"))
 }
 
 // life deploys a few Installations and deletes them, three times, and returns how long that took in the median.
@@ -88,7 +109,11 @@ func (w *world) life(s *landscape.Scene) time.Duration {
 	var all []time.Duration
 	for round := range 3 {
 		begun := time.Now()
-		w.createAll(many(s, fmt.Sprint("work-", round), few))
+		var work []*unstructured.Unstructured
+		for i := range few {
+			work = append(work, one(s, fmt.Sprintf("work-%d-%d", round, i)))
+		}
+		w.createAll(work)
 		w.await(s.Namespace, v1alpha1.PhaseSucceeded, few, landscape.Patience)
 		require.NoError(w.t, w.Client().DeleteAllOf(w.ctx, &v1alpha1.Installation{}, client.InNamespace(s.Namespace)))
 		w.await(s.Namespace, "", 0, landscape.Patience)
