@@ -123,3 +123,13 @@ func TestReportingProcesses(t *testing.T) {
 		{Runs: "agent", At: "Environment east", Version: "v1.2.3"}, {Runs: "deployer robots.example.com", At: "by DeployItem team/b", Version: "v2"},
 	}, found)
 }
+
+func TestVersionsDoNotSteerATerminal(t *testing.T) {
+	for name, p := range map[string]*process{
+		"an image":   {Runs: "controller", Image: "example.com/\x1b[2Jimage", At: "team/a"},
+		"a version":  {Runs: "agent", Version: "v1\x1b]0;title\a", At: "Environment east"},
+		"a deployer": {Runs: "deployer \x1b[1A", Version: "v1", At: "by DeployItem team/a"},
+	} {
+		t.Run(name, func(t *testing.T) { assert.NotContains(t, p.String(), "\x1b") })
+	}
+}

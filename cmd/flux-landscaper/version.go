@@ -76,7 +76,7 @@ func versionCommand() *cobra.Command {
 				fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", v1alpha1.GroupVersion.Group, strings.Join(all.API, ", "))
 			}
 			for _, p := range all.Processes {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s: %s (%s)\n", p.Runs, cmp.Or(p.Version, p.Image, "unknown"), p.At)
+				fmt.Fprintln(cmd.OutOrStdout(), p)
 				if p.Skew {
 					printWarning(cmd, "%s", p.skewed())
 				}
@@ -208,6 +208,11 @@ func isSkewed(a, b string) bool {
 		return false
 	}
 	return theirs.Major() != mine.Major() || max(theirs.Minor(), mine.Minor())-min(theirs.Minor(), mine.Minor()) > 1
+}
+
+// String is a line for people: what runs, its version, and where.
+func (p *process) String() string {
+	return landscape.Plain(fmt.Sprintf("%s: %s (%s)", p.Runs, cmp.Or(p.Version, p.Image, "unknown"), p.At))
 }
 
 func (p *process) skewed() string {

@@ -57,7 +57,8 @@ func registerIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// watch builds a controller of Installations with all watches, of some kinds of Flux sources, and where that is asked for of the labels of namespaces.
+// watch builds a controller of Installations with all watches: sources are the kinds of Flux sources among them, namespaces says that the labels of
+// namespaces are watched, too.
 func (f watcher) watch(mgr ctrl.Manager, sources []client.Object, namespaces bool) *builder.Builder {
 	watches := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Installation{}).
