@@ -29,7 +29,7 @@ const (
 	// answerTime is how long a target takes to answer, as one that is far away does.
 	answerTime = 500 * time.Millisecond
 	// mostLate is how many times as long the other tenant may take: both shards use the API server and the processors of one machine.
-	mostLate = 3.0
+	mostLate = 2.0
 	// tries are how often that is measured until it is so: other suites run side by side, and not all the time.
 	tries = 3
 )
