@@ -125,14 +125,14 @@ func confirm(cmd *cobra.Command, question string) error {
 	}()
 	select {
 	case <-cmd.Context().Done():
-		return errors.New("nothing was deleted")
+		return errors.New("nothing was done")
 	case answer := <-answered:
 		switch {
 		case strings.EqualFold(strings.TrimSpace(answer.text), "y"):
 			return nil
 		case answer.err != nil:
-			return errors.New("nobody answered, and nothing was deleted: --silent does not ask")
+			return errors.New("nobody answered, and nothing was done: --silent does not ask")
 		}
-		return errors.New("nothing was deleted")
+		return errors.New("nothing was done")
 	}
 }

@@ -88,7 +88,7 @@ func rootCommand() *cobra.Command {
 	root.PersistentFlags().DurationVar(&timeout, "timeout", 5*time.Minute, "How long the operation may take.")
 	root.AddCommand(blueprintCommand(), componentCommand(), deployerCommand(), agentCommand(), mirrorCommand(), showCommand(), installationCommand(), targetCommand(),
 		reconcileCommand(), suspendCommand(), resumeCommand(), interruptCommand(), waitCommand(), deleteCommand(), checkCommand(), logsCommand(), lintCommand(), schemaCommand())
-	root.AddCommand(showTreeCommand(), whyCommand(), traceCommand(), eventsCommand(), versionCommand())
+	root.AddCommand(showTreeCommand(), whyCommand(), traceCommand(), eventsCommand(), versionCommand(), migrateCommand())
 	root.FParseErrWhitelist.UnknownFlags = true // as in group
 	root.SetFlagErrorFunc(flagError)
 	return root

@@ -161,3 +161,14 @@ func (d *Deployer) FindDrift(ctx context.Context, item *contract.Item, search co
 	}
 	return resources.FindDrift(ctx, resources.NewSession(item, nil), desired, options)
 }
+
+var _ contract.Rehearser = &Deployer{}
+
+// Rehearse compares the manifests and what earlier jobs have recorded with the target.
+func (d *Deployer) Rehearse(ctx context.Context, item *contract.Item) ([]contract.Change, error) {
+	r, err := d.begin(item)
+	if err != nil {
+		return nil, err
+	}
+	return resources.Rehearse(ctx, r.session, r.desired, r.recorded.ManagedResources, resources.DriftOptions{Strategy: r.config.UpdateStrategy})
+}

@@ -36,6 +36,8 @@ type DriftOptions struct {
 	Ignore []managedresource.IgnoreRule
 	// Manager is the name under which fields were written; empty means FieldManager.
 	Manager string
+	// Unmarked leaves the marks of the owner out of the comparison.
+	Unmarked bool
 	// OfRelease is the Helm release that the objects are part of: they carry its marks in place of those of the owner. Nil for none.
 	OfRelease *managedresource.ReleaseReference
 	// Marks are the labels and annotations of the objects of that release.
@@ -95,12 +97,39 @@ func FindDrift(ctx context.Context, s *Session, desired []Desired, options Drift
 	return found, errors.Join(problems...)
 }
 
+// Rehearse returns what a job would change that applies the desired objects and deletes those recorded ones which are not among them, beside the marks
+// of the owner. It sends dry runs only.
+func Rehearse(ctx context.Context, s *Session, desired []Desired, recorded []managedresource.ManagedResourceStatus, options DriftOptions) ([]contract.Change, error) {
+	var wanted []managedresource.ManagedResourceStatus
+	options.Unmarked = true
+	for _, d := range desired {
+		ref := ReferenceTo(d.Object)
+		if t, err := prepare(ctx, s, d, nil, options.DefaultNamespace); err == nil {
+			ref = t.ref
+		}
+		ref.UID = ""
+		wanted = append(wanted, managedresource.ManagedResourceStatus{Policy: d.Policy, Resource: ref})
+	}
+	options.Objects = References(wanted)
+	found, err := FindDrift(ctx, s, desired, options)
+	changes, problem := contract.ChangesOf(found)
+	for _, orphan := range Orphans(recorded, wanted) {
+		if _, missing := s.Served.Get(ctx, s.Cluster, orphan.Resource); !Stays(orphan) && missing == nil {
+			changes = append(changes, contract.Change{Resource: orphan.Resource, Verb: contract.Delete})
+		}
+	}
+	return changes, errors.Join(err, problem)
+}
+
 func prepareSearch(ctx context.Context, s *Session, d Desired, options DriftOptions) (task, error) {
 	t, err := prepare(ctx, s, d, nil, options.DefaultNamespace)
-	if err != nil || options.OfRelease == nil {
+	if err != nil || options.OfRelease == nil && !options.Unmarked {
 		return t, err
 	}
 	t.Object = t.unmarked.DeepCopy()
+	if options.OfRelease == nil {
+		return t, nil
+	}
 	labels := t.Object.GetLabels()
 	if labels == nil {
 		labels = map[string]string{}

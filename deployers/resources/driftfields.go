@@ -17,6 +17,13 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 )
 
+// Differing returns, as JSON pointers, the fields in which two objects differ, none of which need to be on a cluster.
+func Differing(a, b *unstructured.Unstructured) []string {
+	fields := append(differingFields(a, b, a), differingFields(b, a, b)...)
+	slices.Sort(fields)
+	return slices.Compact(fields)
+}
+
 // DifferingFields returns, as JSON pointers into live, the fields that wanted names and whose value in result, the object as the API server
 // would store it, is not that in live. Items of lists are told apart as managedFields do; a list that these do not take apart is one value.
 func differingFields(wanted, live, result *unstructured.Unstructured) []string {

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -28,7 +26,6 @@ type demo struct {
 	screen     *landscape.Screen
 	options    options
 	started    time.Time
-	dir        string // of this program: the command line and the file with the environment of people lie beside it
 	binary     string
 	platform   *platform.Platform
 	programs   *started
@@ -37,11 +34,7 @@ type demo struct {
 
 // run shows the landscape until ctx ends or, with --exit, until it is ready. It leaves no process and no file behind.
 func run(ctx context.Context, opts options, screen *landscape.Screen) (err error) {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	d := &demo{screen: screen, options: opts, started: time.Now(), dir: filepath.Dir(self)}
+	d := &demo{screen: screen, options: opts, started: time.Now()}
 	removeScratch, err := useScratch()
 	if err != nil {
 		return err
@@ -88,14 +81,12 @@ func (d *demo) start(ctx context.Context) error {
 		if d.programs, err = startPrograms(d.platform.Cluster, d.binary); err != nil {
 			return err
 		}
-		if d.repository, err = sample.Publish(ctx, d.platform); err != nil {
-			return err
-		}
-		return d.writeEnvironment()
+		d.repository, err = sample.Publish(ctx, d.platform)
+		return err
 	})
 }
 
-// prepare starts the platform and builds our programs side by side.
+// prepare starts the platform and builds our binary side by side.
 func (d *demo) prepare(ctx context.Context, steps *steps) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -109,10 +100,8 @@ func (d *demo) prepare(ctx context.Context, steps *steps) error {
 	})
 	group.Go(func() error {
 		return steps.do("build the landscaper", func(io.Writer) (err error) {
-			if d.binary, err = binaries.BuildLandscaper(ctx); err != nil {
-				return err
-			}
-			return buildCLI(ctx, d.dir)
+			d.binary, err = binaries.BuildLandscaper(ctx)
+			return err
 		})
 	})
 	return group.Wait()
@@ -177,7 +166,7 @@ func (d *demo) stop() error {
 	if d.programs != nil {
 		failures = append(failures, d.programs.stop())
 	}
-	failures = append(failures, d.platform.Stop(), d.removeEnvironment())
+	failures = append(failures, d.platform.Stop())
 	if err := errors.Join(failures...); err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
 
@@ -61,8 +60,7 @@ func (e *Engine) Upgrade(ctx context.Context, request Request) (*Release, error)
 			}
 			from = last.Version
 		}
-		options := chartutil.ReleaseOptions{Name: request.Name, Namespace: request.Namespace, Revision: from + 1, IsUpgrade: true}
-		rendered, err := op.prepare(ctx, request, options, cmp.Or(request.CRDs, helmv1alpha1.CRDsSkip))
+		rendered, err := op.prepare(ctx, request, nextRevision(request, from), cmp.Or(request.CRDs, helmv1alpha1.CRDsSkip))
 		if err != nil {
 			return nil, err
 		}

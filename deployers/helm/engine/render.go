@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"helm.sh/helm/v3/pkg/action"
@@ -16,6 +17,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	helmengine "helm.sh/helm/v3/pkg/engine"
 	"helm.sh/helm/v3/pkg/kube"
+	"helm.sh/helm/v3/pkg/release"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery"
@@ -52,6 +54,38 @@ func (e *Engine) Render(ctx context.Context, request Request) (*Rendering, error
 	return rendering, kjson.UnmarshalCaseSensitivePreserveInts(made.Objects, &rendering.Objects)
 }
 
+// Preview is what an upgrade would make.
+type Preview struct {
+	// Manifest is as in Release.
+	Manifest string
+	// Hooks are what the upgrade would run, as Job/NAME.
+	Hooks []string
+}
+
+// Preview renders the revision that Upgrade would make, whose From is to be set, and changes nothing. Definitions are left out.
+func (e *Engine) Preview(ctx context.Context, request Request) (*Preview, error) {
+	op, err := e.begin(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	made, err := op.render(ctx, taskRelease, request, nextRevision(request, request.From))
+	if err != nil {
+		return nil, explain("render", request, op.journal, err)
+	}
+	var hooks []*release.Hook
+	if err := json.Unmarshal(made.Hooks, &hooks); err != nil {
+		return nil, err
+	}
+	preview := &Preview{Manifest: made.Manifest}
+	for _, hook := range hooks {
+		runs := slices.Contains(hook.Events, release.HookPreUpgrade) || slices.Contains(hook.Events, release.HookPostUpgrade)
+		if runs && !request.DisableHooks {
+			preview.Hooks = append(preview.Hooks, hook.Kind+"/"+hook.Name)
+		}
+	}
+	return preview, nil
+}
+
 // Values returns what templates of the chart see, as plain JSON: .Values, .Release and .Chart (with both name and Name).
 func (e *Engine) Values(ctx context.Context, request Request) (map[string]any, error) {
 	t, err := taskOf(taskValues, request)
@@ -70,6 +104,11 @@ func (e *Engine) Values(ctx context.Context, request Request) (map[string]any, e
 // firstInstall is what templates see of a release that does not exist yet.
 func firstInstall(request Request) chartutil.ReleaseOptions {
 	return chartutil.ReleaseOptions{Name: request.Name, Namespace: request.Namespace, Revision: 1, IsInstall: true}
+}
+
+// nextRevision is what templates see of the revision that an upgrade makes after another.
+func nextRevision(request Request, from int) chartutil.ReleaseOptions {
+	return chartutil.ReleaseOptions{Name: request.Name, Namespace: request.Namespace, Revision: from + 1, IsUpgrade: true}
 }
 
 func taskOf(verb taskVerb, request Request) (task, error) {
