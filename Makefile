@@ -91,7 +91,7 @@ SAMPLES    = $(shell grep -rlE '^func TestGate' --include=*_test.go ./tests/e2e 
 NAMED_E2E  = $(shell grep -rlE '^func TestE2E' --include=*_test.go . | xargs -r -n1 dirname | sort -u)
 E2E_PKGS  ?= ./tests/e2e/...
 
-.PHONY: help run test e2e soak test-times generate lint bench fuzz build images release components clean packages prepare prepare-node prepare-e2e FORCE
+.PHONY: help run test e2e pages soak test-times generate lint bench fuzz build images release components clean packages prepare prepare-node prepare-e2e FORCE
 
 help: ## Show this text
 	@echo "make <target>, with these targets:"
@@ -110,6 +110,9 @@ e2e: TEST_TIMEOUT := 45m
 e2e: prepare-e2e ## All other tests of features: nodes, fences, agents, environments, releases, notifications (E2E_PKGS=./tests/e2e/x)
 	$(call tests,end to end,-skip '^TestGate' $(E2E_PKGS))
 	$(if $(filter ./tests/e2e/...,$(E2E_PKGS)),$(call tests,end to end in other folders,-run '^TestE2E' $(NAMED_E2E)))
+
+pages: prepare-e2e ## Do what pages of docs/ say, and write what their commands print into them
+	$(call step,pages,go test ./tests/e2e/pages -run '^TestPages' -count=1 -timeout $(TEST_TIMEOUT) -update)
 
 soak: export FLUX_LANDSCAPER_NODE := required
 soak: prepare-node prepare-e2e ## What takes hours: deaths at every write, hostile acts, random landscapes, fuzzing, guards, benchmarks (SOAK=3h)

@@ -54,7 +54,7 @@ func TestMirror(t *testing.T) {
 func TestDocumentedListOfReferences(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "releases.md"))
 	require.NoError(t, err)
-	_, rest, found := strings.Cut(string(page), "```\n# more.txt")
+	_, rest, found := strings.Cut(string(page), "```text\n# more.txt")
 	require.True(t, found)
 	text, _, _ := strings.Cut("# more.txt"+rest, "```")
 	list := filepath.Join(t.TempDir(), "more.txt")

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -26,6 +28,7 @@ type demo struct {
 	screen     *landscape.Screen
 	options    options
 	started    time.Time
+	dir        string // of this program: the command line and the file with the environment of people lie beside it
 	binary     string
 	platform   *platform.Platform
 	programs   *started
@@ -34,7 +37,11 @@ type demo struct {
 
 // run shows the landscape until ctx ends or, with --exit, until it is ready. It leaves no process and no file behind.
 func run(ctx context.Context, opts options, screen *landscape.Screen) (err error) {
-	d := &demo{screen: screen, options: opts, started: time.Now()}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	d := &demo{screen: screen, options: opts, started: time.Now(), dir: filepath.Dir(self)}
 	removeScratch, err := useScratch()
 	if err != nil {
 		return err
@@ -81,12 +88,14 @@ func (d *demo) start(ctx context.Context) error {
 		if d.programs, err = startPrograms(d.platform.Cluster, d.binary); err != nil {
 			return err
 		}
-		d.repository, err = sample.Publish(ctx, d.platform)
-		return err
+		if d.repository, err = sample.Publish(ctx, d.platform); err != nil {
+			return err
+		}
+		return d.writeEnvironment()
 	})
 }
 
-// prepare starts the platform and builds our binary side by side.
+// prepare starts the platform and builds our programs side by side.
 func (d *demo) prepare(ctx context.Context, steps *steps) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -100,8 +109,10 @@ func (d *demo) prepare(ctx context.Context, steps *steps) error {
 	})
 	group.Go(func() error {
 		return steps.do("build the landscaper", func(io.Writer) (err error) {
-			d.binary, err = binaries.BuildLandscaper(ctx)
-			return err
+			if d.binary, err = binaries.BuildLandscaper(ctx); err != nil {
+				return err
+			}
+			return buildCLI(ctx, d.dir)
 		})
 	})
 	return group.Wait()
@@ -166,7 +177,7 @@ func (d *demo) stop() error {
 	if d.programs != nil {
 		failures = append(failures, d.programs.stop())
 	}
-	failures = append(failures, d.platform.Stop())
+	failures = append(failures, d.platform.Stop(), d.removeEnvironment())
 	if err := errors.Join(failures...); err != nil {
 		return err
 	}

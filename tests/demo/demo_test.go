@@ -200,32 +200,28 @@ func TestSuggestedChangeRunsOneInstallation(t *testing.T) {
 	s := startDemo(t)
 	s.until("Ctrl-C ends every process")
 
-	s.follow(suggestion(s.output))
+	commands := printedCommands(s.output)
+	require.Equal(t, suggestions()[0].commands[0], commands[3])
+	s.follow(strings.Join(commands[:5], "\n"))
 	round := s.until("is deployed after")
 
 	assert.Contains(t, round, "ran greeting; untouched backend, frontend.")
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGINT))
 	assert.Zero(t, s.end(), "%s\n%s", s.text(), &s.stderr)
 	assert.Contains(t, s.text(), "Every process has ended and every file is removed.")
+	assert.NoFileExists(t, filepath.Join(filepath.Dir(demoBinary), environmentFile))
 	s.requireNothingLeft()
 }
 
-// suggestion is the commands that the demo prints beside Change.
-func suggestion(output []string) string {
+// printedCommands are those that the demo suggests.
+func printedCommands(output []string) []string {
 	var commands []string
 	for _, line := range output {
-		_, first, begins := strings.Cut(line, "Change  ")
-		if begins {
-			line = first
-		}
-		if begins || len(commands) > 0 {
-			commands = append(commands, strings.TrimSpace(line))
-		}
-		if strings.HasSuffix(line, "git push") {
-			break
+		if command, found := strings.CutPrefix(line, "    "); found && !strings.HasPrefix(command, " ") {
+			commands = append(commands, command)
 		}
 	}
-	return strings.Join(commands, "\n")
+	return commands
 }
 
 // follow carries commands out as a person would, in a folder of its own.

@@ -23,7 +23,7 @@ var subCommands = []struct {
 	name string
 	args []string
 }{
-	{"landscaper-controller", []string{"controller"}},
+	{"landscaper-controller", []string{"controller", "--reconcile-if-changed=true"}}, // as the quick start installs it,
 	{"landscaper-deployer-manifest", []string{"deployer", "manifest"}},
 	{"landscaper-deployer-helm", []string{"deployer", "helm"}},
 	{"landscaper-deployer-mock", []string{"deployer", "mock"}},

@@ -24,6 +24,9 @@ type report struct {
 	calm    bool             // no round is going on
 }
 
+// clock is how times of day are shown, in UTC as those of the API.
+const clock = "15:04:05Z"
+
 func newReport(screen *landscape.Screen, began time.Time) *report {
 	return &report{screen: screen, latest: &landscape.Snapshot{}, began: began, settled: map[string]int64{}}
 }
@@ -85,7 +88,12 @@ func (r *report) ready(now time.Time) (revision string, ready bool) {
 		}
 	}
 	for i := range r.latest.Installations.Items {
-		if status := landscape.StatusOf(&r.latest.Installations.Items[i], now); status.Health != landscape.Well || status.Pending {
+		inst := &r.latest.Installations.Items[i]
+		status := landscape.StatusOf(inst, now)
+		if status.Suspended && inst.Status.IsIdle() {
+			continue // nothing more happens to it
+		}
+		if status.Health != landscape.Well || status.Pending {
 			return revision, false
 		}
 	}
@@ -94,13 +102,20 @@ func (r *report) ready(now time.Time) (revision string, ready bool) {
 
 // finish sums a round up and, without a terminal, prints the tree.
 func (r *report) finish(revision string, now time.Time) {
-	counts := map[string]int64{}
+	counts, waiting := map[string]int64{}, []string{}
 	for i := range r.latest.Installations.Items {
 		inst := &r.latest.Installations.Items[i]
-		counts[inst.Name] = landscape.StatusOf(inst, now).Runs
+		status := landscape.StatusOf(inst, now)
+		counts[inst.Name] = status.Runs
+		if status.Suspended && status.Pending {
+			waiting = append(waiting, inst.Name)
+		}
 	}
-	r.screen.Sayf("%s %s  %s is deployed after %s: %s.", r.screen.Paint.Green("✓"), now.Format(time.TimeOnly),
+	r.screen.Sayf("%s %s  %s is deployed after %s: %s.", r.screen.Paint.Green("✓"), now.UTC().Format(clock),
 		landscape.Short(revision), took(now.Sub(r.began)), difference(r.settled, counts))
+	if len(waiting) > 0 {
+		r.screen.Sayf("             suspended, with a change that waits: %s.", list(waiting))
+	}
 	r.settled = counts
 	if !r.screen.Live {
 		r.tree()

@@ -54,6 +54,23 @@ func TestRoundEndsOnceEverythingIsReady(t *testing.T) {
 	assert.Contains(t, string(out), "main@1 is deployed after 1.0s: ran a; untouched none.")
 }
 
+// A suspended Installation holds up no round, and its change is not passed off as deployed.
+func TestASuspendedInstallationIsToldApart(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	require.NoError(t, err)
+	r := newReport(landscape.NewScreen(file), noon)
+	snapshot := inGit("main@1", "main@1", "1", v1alpha1.PhaseSucceeded)
+	inst := &snapshot.Installations.Items[0]
+	inst.Spec.Suspend, inst.Generation = true, 2
+
+	assert.True(t, r.take(snapshot, noon.Add(time.Second)))
+
+	out, err := os.ReadFile(file.Name())
+	require.NoError(t, err)
+	assert.Contains(t, string(out), "✓ 12:00:01Z  main@1 is deployed after 1.0s: ran a; untouched none.\n")
+	assert.Contains(t, string(out), "suspended, with a change that waits: a.\n")
+}
+
 func TestDifferenceBetweenCounts(t *testing.T) {
 	before := map[string]int64{"same": 1, "once": 1, "twice": 1, "removed": 1}
 	after := map[string]int64{"same": 1, "once": 2, "twice": 3, "new": 1}

@@ -457,10 +457,10 @@ func followQuickStart(ctx context.Context, t *testing.T, p *platform.Platform) {
 	require.NoError(t, err)
 	found := quickStart.FindSubmatch(page)
 	require.NotNil(t, found, "docs/quick-start.md has the manifest of an Installation")
-	require.NoError(t, p.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
-	giveKubeconfig(ctx, t, p, "shop")
+	require.NoError(t, p.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "hello"}}))
+	giveKubeconfig(ctx, t, p, "hello")
 	require.NoError(t, p.ApplyYAML(ctx, strings.ReplaceAll("\n"+string(found[1]), "\n   ", "\n")))
-	awaitSuccess(ctx, t, p, "shop", "greeting")
+	awaitSuccess(ctx, t, p, "hello", "greeting")
 }
 
 // assertLeadsAtHomeOnly checks that leases of other namespaces are out of reach.

@@ -90,9 +90,9 @@ func (w *world) fillMirror() {
 	binary, err := binaries.BuildCLI(w.ctx)
 	require.NoError(w.t, err)
 	dir := w.t.TempDir()
-	list := strings.ReplaceAll(w.mirroring(w.example(mirrorPage, "one in each line:", "```\n")), ":1.2.0", ":"+strings.TrimPrefix(version, "v"))
+	list := strings.ReplaceAll(w.mirroring(w.example(mirrorPage, "one in each line:", "```text\n")), ":1.2.0", ":"+strings.TrimPrefix(version, "v"))
 	require.NoError(w.t, os.WriteFile(filepath.Join(dir, "content.txt"), []byte(list), 0o600))
-	commands := strings.Split(strings.TrimSpace(w.mirroring(w.example(mirrorPage, "Copy them", "```\n"))), "\n")
+	commands := strings.Split(strings.TrimSpace(w.mirroring(w.example(mirrorPage, "Copy them", "```sh\n"))), "\n")
 	require.Len(w.t, commands, 2)
 	for _, command := range commands {
 		arguments, isOurs := strings.CutPrefix(command, "flux landscaper ")

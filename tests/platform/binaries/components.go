@@ -21,6 +21,7 @@ const (
 	Containerd          Component = "containerd" // the distribution's: InstallNode
 	SourceController    Component = "source-controller"
 	KustomizeController Component = "kustomize-controller"
+	Kubectl             Component = "kubectl" // for tests that follow pages
 	// No platform starts these two, but the tests and benchmarks that are about them. Where their modules cannot be downloaded, Tools returns
 	// ErrNotDownloaded.
 	HelmController         Component = "helm-controller"
@@ -34,7 +35,7 @@ var NodeComponents = []Component{Scheduler, Kubelet}
 var RareComponents = []Component{HelmController, NotificationController}
 
 // byName are components that are built only for who names them.
-var byName = slices.Concat(NodeComponents, RareComponents)
+var byName = slices.Concat(NodeComponents, RareComponents, []Component{Kubectl})
 
 // Kubernetes calls itself this version; without it a server built from modules reports a version that clients refuse.
 const (
@@ -72,6 +73,7 @@ var recipes = []recipe{
 		ldflags: "-s -w " + versionFlag, cold: 30 * time.Second},
 	{component: Kubelet, module: serversModule, pkg: "k8s.io/kubernetes/cmd/kubelet",
 		ldflags: "-s -w " + versionFlag, cold: 90 * time.Second},
+	{component: Kubectl, module: serversModule, pkg: "k8s.io/kubernetes/cmd/kubectl", ldflags: "-s -w " + versionFlag, cold: 45 * time.Second},
 	{component: KustomizeController, module: serversModule, pkg: "github.com/fluxcd/kustomize-controller",
 		crds: "github.com/fluxcd/kustomize-controller", ldflags: "-s -w", cold: 150 * time.Second},
 	{component: SourceController, module: serversModule, pkg: "github.com/fluxcd/source-controller",

@@ -3,7 +3,7 @@
 
 // Command prepare provides the programs of the test platform ahead of time, so that the first test run does not build. Where
 // FLUX_LANDSCAPER_NODE is "required" it also installs and builds what a node needs, as root on Debian; else it says whether tests that run
-// Pods are skipped here. With -e2e it also provides what make test does not need: helm-controller and notification-controller, which not every
+// Pods are skipped here. With -e2e it also provides what make test does not need: kubectl, helm-controller and notification-controller, which not every
 // module proxy has, and the program that upgrades begin with.
 package main
 
@@ -46,6 +46,9 @@ func prepare(ctx context.Context, e2e bool) error {
 	}
 	if !e2e {
 		return ctx.Err()
+	}
+	if _, err := binaries.Tools(ctx, os.Stderr, binaries.Kubectl); err != nil {
+		return err
 	}
 	// Tests that need one of these say why it is missing, or fail where it cannot be built.
 	for _, rare := range binaries.RareComponents {
