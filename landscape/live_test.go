@@ -143,6 +143,10 @@ func TestWatchShowsEachChange(t *testing.T) {
 	c, namespace := countedAs(t, cluster.RestConfig), cluster.Namespace(t)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
+	environment := &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: namespace}} // is in no namespace
+	environment.Spec.Namespace, environment.Spec.HostTarget.Type = "ls-system", "landscaper.gardener.cloud/kubernetes-cluster"
+	environment.Spec.LandscaperClusterRestConfig.Host = "https://landscaper.example.com"
+	require.NoError(t, c.Create(ctx, environment))
 	snapshots, err := Watch(ctx, c.config, c, namespace)
 	require.NoError(t, err)
 	require.Empty(t, (<-snapshots).Installations.Items)
@@ -151,6 +155,7 @@ func TestWatchShowsEachChange(t *testing.T) {
 
 	for snapshot := range snapshots {
 		if len(snapshot.Installations.Items) == 1 {
+			assert.NotNil(t, snapshot.Find("Environment", "", namespace))
 			break
 		}
 	}

@@ -58,8 +58,8 @@ type Kind struct {
 	// list is where a snapshot keeps the kind, and empty is an object of it.
 	list  func(*Snapshot) client.ObjectList
 	empty client.Object
-	// everywhere says that the kind is listed in all namespaces, whichever are asked for.
-	everywhere bool
+	// everywhere says that the kind is listed in all namespaces, whichever are asked for, and outside says that its objects are in none.
+	everywhere, outside bool
 	// optional says that a cluster may do without the kind.
 	optional bool
 }
@@ -96,11 +96,11 @@ var Kinds = []Kind{
 	},
 	{
 		Name: "Environment", Plural: "environments", Short: []string{"env"}, empty: &v1alpha1.Environment{},
-		list: func(s *Snapshot) client.ObjectList { return &s.Environments },
+		list: func(s *Snapshot) client.ObjectList { return &s.Environments }, outside: true,
 	},
 	{
 		Name: "DeployerRegistration", Plural: "deployerregistrations", Short: []string{"dreg", "deployreg", "deployerreg"}, empty: &v1alpha1.DeployerRegistration{},
-		list: func(s *Snapshot) client.ObjectList { return &s.Registrations },
+		list: func(s *Snapshot) client.ObjectList { return &s.Registrations }, outside: true,
 	},
 	{
 		Name: "Kustomization", Plural: "kustomizations", Short: []string{"ks"}, empty: &kustomizev1.Kustomization{},
@@ -191,8 +191,8 @@ func Read(ctx context.Context, reader client.Reader, namespace string, kinds ...
 // list reads one kind. Whoever may not list the objects of all namespaces may perhaps list those of one.
 func (s *Snapshot) list(ctx context.Context, reader client.Reader, kind Kind, namespace string) error {
 	options := []client.ListOption{client.InNamespace(namespace)}
-	if kind.everywhere {
-		options[0] = client.InNamespace("")
+	if kind.everywhere || kind.outside {
+		options[0] = client.InNamespace("") // a cache finds nothing by a namespace that its objects are not in
 	}
 	if kind.Name == "Lease" {
 		options = append(options, client.HasLabels{v1alpha1.DeployerLeaseLabel})
