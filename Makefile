@@ -136,11 +136,12 @@ lint: ## gofmt, go vet, the command line built for Windows, staticcheck, kube-ap
 	  else echo "    NOT RUN: its database cannot be had here; GOVULNDB names another"; fi)
 	$(call step,deadcode,dead=$$($(GO_TOOL) deadcode -test ./...) || exit 1; if [[ -n "$$dead" ]]; then echo "nothing calls:"; echo "$$dead"; exit 1; fi)
 
-generate: ## Deepcopy functions, CRDs and the generated parts of docs/
+generate: ## Deepcopy functions, CRDs, the generated parts of docs/ and what a browser loads of the page
 	$(call step,deepcopy functions,$(GO_TOOL) controller-gen object:headerFile=$(HEADER) paths=./api/...)
 	$(call step,CRDs,$(GO_TOOL) controller-gen crd paths=./api/... output:crd:dir=config/crd/bases)
 	$(call step,CRDs of notification-controller for tests,$(GO_TOOL) controller-gen crd $(NOTIFICATIONS) output:crd:dir=tests/e2e/notifications/testdata)
 	$(call step,docs,go run ./tests/quality/cmd/docs)
+	$(call step,page,go run -C tests/platform/tools/bundle . $(CURDIR)/landscape/page/web $(CURDIR)/landscape/page/assets)
 
 bench: prepare ## The benchmarks (BENCH=regexp, BENCH_FLAGS=..., BENCH_ARGS="-sizes 200")
 	@TEST_PACE=exact go test -p 1 -count=1 -timeout 30m -run '$(TIMED_TESTS)' $(TIMED_PKGS)

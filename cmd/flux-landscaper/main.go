@@ -88,7 +88,7 @@ func rootCommand() *cobra.Command {
 	root.PersistentFlags().DurationVar(&timeout, "timeout", 5*time.Minute, "How long the operation may take.")
 	root.AddCommand(blueprintCommand(), componentCommand(), deployerCommand(), agentCommand(), mirrorCommand(), showCommand(), installationCommand(), targetCommand(),
 		reconcileCommand(), suspendCommand(), resumeCommand(), interruptCommand(), waitCommand(), deleteCommand(), checkCommand(), logsCommand(), lintCommand(), schemaCommand())
-	root.AddCommand(showTreeCommand(), whyCommand(), traceCommand(), eventsCommand(), versionCommand(), migrateCommand())
+	root.AddCommand(showTreeCommand(), whyCommand(), traceCommand(), eventsCommand(), versionCommand(), migrateCommand(), uiCommand())
 	root.FParseErrWhitelist.UnknownFlags = true // as in group
 	root.SetFlagErrorFunc(flagError)
 	return root
@@ -97,7 +97,7 @@ func rootCommand() *cobra.Command {
 // watches reports whether a command goes on until it is stopped.
 func watches(cmd *cobra.Command) bool {
 	watch := cmd.Flags().Lookup("watch")
-	return watch != nil && watch.Value.String() == "true"
+	return cmd.Name() == uiCommandName || watch != nil && watch.Value.String() == "true"
 }
 
 // helpOrUnknown is what a command does that only holds others.

@@ -87,6 +87,17 @@ func TestGeneratedSchemas(t *testing.T) {
 	}
 }
 
+func TestGeneratedPage(t *testing.T) {
+	module, fresh := loaded(t), t.TempDir()
+	_, err := goCommand(module.Path("tests/platform/tools/bundle"), "run", ".", module.Path("landscape/page/web"), fresh)
+	require.NoError(t, err)
+	bundled, committed := contents(t, fresh), contents(t, module.Path("landscape/page/assets"))
+	assert.ElementsMatch(t, keys(bundled), keys(committed), cure)
+	for name, text := range bundled {
+		assert.True(t, text == committed[name], "landscape/page/assets/%s is stale: %s", name, cure)
+	}
+}
+
 func TestEveryFieldHasAMeaning(t *testing.T) {
 	pages, err := Pages()
 	require.NoError(t, err)

@@ -90,7 +90,7 @@ var keptIn = map[string][]string{
 	"helm.sh/helm":           {"deployers/helm/engine"},
 	"oras.land/oras-go":      {"sources/oci"},
 	"github.com/go-git":      {"sources/git"},
-	"os/exec":                {"confined"},
+	"os/exec":                {"confined", "cmd/flux-landscaper"}, // the command line opens the browser of whoever runs it
 	"github.com/spf13/cobra": {"cmd"},
 }
 
