@@ -144,9 +144,9 @@ func Reasons() map[string]string {
 		"the test has done it":        "tests/e2e/pages starts the demo, which builds the command line",
 		"needs a release":             "tests/e2e/releases installs one; TestPagesNameWhatAReleasePublishes keeps its references",
 		"needs a fenced cluster":      "tests/e2e/fence and tests/e2e/environments do what the page says",
-		"of another program":          "a pipeline, a server or a tool that this project does not bring",
-		"needs another landscape":     "the names are those of a reader; names of commands and flags are checked",
-		"of a signed component":       "cmd/flux-landscaper and publishing/ocm test these commands with keys and registries of their own",
+		"needs a registry":            "cmd/flux-landscaper and publishing/ocm test these commands with registries and keys of their own",
+		"needs another landscape":     "objects have the names of a reader; names of commands and flags are checked",
 		"needs a deployer to examine": "tests/conformance runs the command against example-deployer",
+		"of another program":          "a pipeline, a server or a tool that this project does not bring",
 	}
 }
