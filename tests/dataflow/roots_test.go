@@ -98,10 +98,10 @@ func TestADiamondRunsOncePerChange(t *testing.T) {
 		spec["imports"].(object)["data"] = list{object{"name": "in", "dataRef": "one"}, object{"name": "other", "dataRef": "three"}}
 		return spec
 	}
-	s.install("last", last())
-	s.install("three", consumer("two", "three", "three"))
-	s.install("two", consumer("one", "two", "two"))
 	s.install("one", producer("one", "v1", ""))
+	s.install("two", consumer("one", "two", "two"))
+	s.install("three", consumer("two", "three", "three"))
+	s.install("last", last())
 	for _, name := range []string{"one", "two", "three", "last"} {
 		s.succeeded(name)
 	}
@@ -297,10 +297,14 @@ func TestC19AFailedConsumerFailsTheDeletionOfTheProducer(t *testing.T) {
 func TestRootsThatImportFromEachOtherFail(t *testing.T) {
 	s := newScene(t)
 	s.Target("cluster")
-	s.install("one", consumer("three", "one", "one"))
-	s.install("two", consumer("one", "two", "two"))
-	s.install("three", consumer("two", "three", "three"))
-	for _, name := range []string{"one", "two", "three"} {
+	names := []string{"one", "two", "three"}
+	for i, name := range names {
+		s.installWith(name, consumer(names[(i+2)%3], name, name), nil)
+	}
+	for _, name := range names {
+		s.reconcile(name) // when all of them are there: until then an import is missing
+	}
+	for _, name := range names {
 		problem := s.AwaitState(name, func(inst *v1alpha1.Installation) bool {
 			return inst.Status.LastError != nil && inst.Status.LastError.Reason == "CyclicDependencies" && inst.Status.IsIdle()
 		}).Status.LastError
