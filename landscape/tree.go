@@ -112,7 +112,11 @@ func (s *Snapshot) kustomization(name types.NamespacedName, options TreeOptions)
 	node.Title = node.String()
 	for i := range s.Installations.Items {
 		if inst := &s.Installations.Items[i]; KustomizationOf(inst) == name && s.Parent(inst) == nil {
-			node.Children = append(node.Children, s.node(inst, options))
+			child := s.node(inst, options)
+			if inst.Namespace != name.Namespace {
+				child.Title = child.namespacedTitle()
+			}
+			node.Children = append(node.Children, child)
 		}
 	}
 	return node
@@ -174,6 +178,10 @@ func deployedNode(deployed Deployed) *Node {
 	return node
 }
 
+func (n *Node) namespacedTitle() string {
+	return n.Kind + " " + n.Namespace + "/" + strings.TrimPrefix(n.Title, n.Kind+" ")
+}
+
 // keepUnwell removes what is well, and reports whether anything is left.
 func (n *Node) keepUnwell() bool {
 	n.Children = slices.DeleteFunc(n.Children, func(child *Node) bool { return !child.keepUnwell() })
@@ -197,7 +205,7 @@ func TreeTable(roots []*Node, namespaced bool) *Table {
 	for _, root := range roots {
 		title := root.Title
 		if namespaced && root.Namespace != "" {
-			title = root.Kind + " " + root.Namespace + "/" + strings.TrimPrefix(root.Title, root.Kind+" ")
+			title = root.namespacedTitle()
 		}
 		table.addNode(root, title, "", "")
 	}
