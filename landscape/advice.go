@@ -109,6 +109,9 @@ func (w *Explanation) Lines(width int, paint Palette, now time.Time) []string {
 	section("Means:", w.Means)
 	section("To do:", w.Cure)
 	section("Where:", w.Git)
+	for _, source := range w.Sources {
+		add(7, Short(source))
+	}
 	section("Held up:", strings.Join(w.HeldUp, ", "))
 	section("Started by:", w.Trigger)
 	for i, leg := range w.Path {

@@ -119,7 +119,8 @@ func StatusOf(object client.Object, now time.Time) Status {
 
 // read takes in what conditions say.
 func (s *Status) read(conditions []metav1.Condition) {
-	if drifted := apimeta.FindStatusCondition(conditions, v1alpha1.DriftedCondition); drifted != nil && drifted.Status == metav1.ConditionTrue {
+	drifted := apimeta.FindStatusCondition(conditions, v1alpha1.DriftedCondition)
+	if drifted != nil && drifted.Status == metav1.ConditionTrue {
 		s.Drifted, s.Drift = true, drifted.Message
 	}
 	ready := apimeta.FindStatusCondition(conditions, meta.ReadyCondition)
@@ -135,6 +136,9 @@ func (s *Status) read(conditions []metav1.Condition) {
 		s.Health = Failing
 	default:
 		s.Health = Working
+	}
+	if s.Drifted && s.Health == Well {
+		s.Since = &drifted.LastTransitionTime
 	}
 }
 

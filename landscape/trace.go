@@ -43,7 +43,7 @@ func (s *Snapshot) Trace(object ID, target string, now time.Time) []*Trace {
 			if !strings.EqualFold(deployed.Kind, object.Kind) || deployed.Name != object.Name || object.Namespace != "" && deployed.Namespace != object.Namespace {
 				continue
 			}
-			trace := &Trace{Object: deployed.ID, Target: at, Owners: []Link{{ID: nameOfLeg(item), Status: StatusOf(item, now)}}, Sources: sourcesOfItem(item)}
+			trace := &Trace{Object: deployed.ID, Target: at, Owners: []Link{{ID: IDOf(item), Status: StatusOf(item, now)}}, Sources: sourcesOfItem(item)}
 			for owner := s.Parent(item); owner != nil && len(trace.Owners) < len(s.Installations.Items)+2; owner = s.Parent(owner) {
 				if inst, ok := owner.(*v1alpha1.Installation); ok {
 					trace.Owners = append(trace.Owners, Link{ID: IDOf(inst), Status: StatusOf(inst, now)})

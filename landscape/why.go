@@ -11,6 +11,8 @@ import (
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -31,6 +33,8 @@ type Explanation struct {
 	Cure  string `json:"cure,omitempty"`
 	// Git says which commit of which repository the cause comes from, where Flux applies it.
 	Git string `json:"git,omitempty"`
+	// Sources say where blueprint and component of the Installation come from that the cause belongs to: one line each.
+	Sources []string `json:"sources,omitempty"`
 	// HeldUp are the Installations that import from those of the chain, and wait with them.
 	HeldUp []string `json:"heldUp,omitempty"`
 	// Trigger says what started the last job, as far as status tells.
@@ -86,6 +90,9 @@ func (s *Snapshot) Why(object client.Object, now time.Time) *Explanation {
 	why.advise()
 	if last := &why.Chain[len(why.Chain)-1].Status; last.Health != Well || last.Drifted {
 		why.Git = s.git(cause)
+		if inst := s.installationOf(cause); inst != nil {
+			why.Sources = s.sourcesOf(inst)
+		}
 	}
 	if inst, ok := object.(*v1alpha1.Installation); ok {
 		for _, consumer := range s.Consumers(inst) {
@@ -219,11 +226,15 @@ func (s *Snapshot) causeOfKustomization(object client.Object, now time.Time) (cl
 			applied = append(applied, inst)
 		}
 	}
+	status := StatusOf(object, now)
+	slices.SortStableFunc(applied, func(a, b client.Object) int { // the one that its message names is the one that made it fail
+		return cmp.Compare(indexIn(status.Message, a), indexIn(status.Message, b))
+	})
 	source := s.sourceOf(object)
 	if source != nil && StatusOf(source, now).Health == Well {
 		source = nil
 	}
-	failing, inst := StatusOf(object, now).Health == Failing, worst(applied, now)
+	failing, inst := status.Health == Failing, worst(applied, now)
 	switch {
 	case failing && source != nil:
 		return source, "its source is"
@@ -235,6 +246,14 @@ func (s *Snapshot) causeOfKustomization(object client.Object, now time.Time) (cl
 		return source, "its source is"
 	}
 	return nil, ""
+}
+
+// indexIn returns where a message names an Installation as kustomize-controller does; behind its end where it does not.
+func indexIn(message string, inst client.Object) int {
+	if at := strings.Index(message, "Installation/"+inst.GetNamespace()+"/"+inst.GetName()+" "); at >= 0 {
+		return at
+	}
+	return len(message)
 }
 
 // targetOf returns the Target that an item names, or the original of that where the copy is not there; nil where neither is.
@@ -343,6 +362,29 @@ func (s *Snapshot) unseenBelow(object client.Object) string {
 	return "You may not list " + strings.Join(unseen, " and ") + ", so what is below it is not seen. The role edit may."
 }
 
+// installationOf returns the Installation that an object belongs to, or is; nil where there is none.
+func (s *Snapshot) installationOf(object client.Object) *v1alpha1.Installation {
+	for range 3 { // a DeployItem, its Execution, its Installation
+		if inst, ok := object.(*v1alpha1.Installation); ok || object == nil {
+			return inst
+		}
+		object = s.Parent(object)
+	}
+	return nil
+}
+
+// appliedRevision is what a Kustomization has applied, though what it applies may not be well.
+func appliedRevision(object client.Object) string {
+	k, ok := object.(*kustomizev1.Kustomization)
+	if !ok {
+		return ""
+	}
+	if conditions.GetReason(k, meta.ReadyCondition) == meta.HealthCheckFailedReason {
+		return k.Status.LastAttemptedRevision
+	}
+	return k.Status.LastAppliedRevision
+}
+
 // git says which Kustomization, and which revision of its source, applies the root of an object.
 func (s *Snapshot) git(object client.Object) string {
 	root := object
@@ -359,7 +401,7 @@ func (s *Snapshot) git(object client.Object) string {
 	if kustomization == nil {
 		return text
 	}
-	if revision := StatusOf(kustomization, time.Time{}).Revision; revision != "" {
+	if revision := appliedRevision(kustomization); revision != "" {
 		text += " from " + Short(revision)
 	}
 	if source, ok := s.sourceOf(kustomization).(*sourcev1.GitRepository); ok {

@@ -64,7 +64,9 @@ func (f *getFlags) command(name string, aliases []string, short string) *cobra.C
 	flags.BoolVarP(&f.watch, "watch", "w", false, "Go on and print what changes.")
 	if f.table == nil {
 		f.bindNamespace(flags)
-		flags.BoolVarP(&f.all, "all-namespaces", "A", false, "Show the objects of all namespaces.")
+	}
+	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "Show the objects of all namespaces.")
+	if f.table == nil {
 		cmd.MarkFlagsMutuallyExclusive("all-namespaces", "namespace")
 	}
 	if slices.Contains(f.kinds, "DataObject") || slices.Contains(f.kinds, "Target") {
@@ -83,7 +85,7 @@ func (f *getFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if err := checkOutput(f.output, "", "wide", "name", "yaml", "json"); err != nil {
 		return err
 	}
-	f.list = landscape.ListOptions{Names: args, Copies: f.copies, Wide: f.output == "wide", Namespaced: f.all}
+	f.list = landscape.ListOptions{Names: args, Copies: f.copies, Wide: f.output == "wide", Namespaced: f.all && f.table == nil}
 	if f.list.Selector, err = labels.Parse(f.selector); err != nil {
 		return fmt.Errorf("--selector: %w", err)
 	}

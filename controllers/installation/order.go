@@ -116,6 +116,7 @@ func (r *Reconciler) awaitSuccessors(ctx context.Context, s *scope) error {
 }
 
 func predecessorFailure(predecessor *v1alpha1.Installation, cause string) error {
+	cause, _, _ = strings.Cut(cause, "\n") // an excerpt of its template is not repeated
 	return protocol.Stall(jobs.OrderOperation, jobs.ReasonPredecessorFailed, "depending on installation %s which is not succeeded: %s",
 		predecessor.Name, cause)
 }

@@ -52,3 +52,10 @@ func TestImportsThatComeWhileAJobFailsBehindAPredecessorStartNoOther(t *testing.
 	require.NoError(t, err)
 	assert.Empty(t, reason)
 }
+
+func TestAConsumerRepeatsNoExcerptOfItsPredecessor(t *testing.T) {
+	err := predecessorFailure(fixture.Working("one", "one", "1"), "a template failed\n  > 17: {{ .imports.x }}")
+
+	require.ErrorContains(t, err, "depending on installation one which is not succeeded: a template failed")
+	assert.NotContains(t, err.Error(), "17")
+}
