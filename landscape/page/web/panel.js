@@ -103,8 +103,8 @@ export class Panel {
         i > 0 && health !== 'Well' && message && message !== chain[i + 1]?.status.message && h('pre', { class: 'message' }, message),
         (link.notes ?? []).filter((note) => note !== detail.status.drift).map((note) => h('p', {}, note)));
     });
-    return this.section('why', 'Why', chain.length > 1 || chain[0].notes ? h('ol', { class: 'chain' }, links) : null,
-      h('dl', {}, pair('Means', means), pair('To do', cure && h('strong', {}, cure)), pair('Where', git), pair('Held up', heldUp?.join(', ')), pair('Started by', trigger)));
+    const known = [pair('Means', means), pair('To do', cure && h('strong', {}, cure)), pair('Where', git), pair('Held up', heldUp?.join(', ')), pair('Started by', trigger)].filter(Boolean);
+    return this.section('why', 'Why', (chain.length > 1 || chain[0].notes) && h('ol', { class: 'chain' }, links), known.length > 0 && h('dl', {}, known));
   }
 
   facts({ status, created, kustomization, clusters }) {
