@@ -88,7 +88,7 @@ export class Panel {
   }
 
   /** why is the chain to the cause, and what to do; nothing where an object is well or is the cause itself and nothing is known of it. */
-  why({ chain, means, cure, git, heldUp, trigger }, detail) {
+  why({ chain, means, cure, git, sources = [], heldUp, trigger }, detail) {
     if (detail.state === 'Well') {
       return trigger ? h('p', { class: 'quiet' }, `The last job was started by ${trigger}.`) : null;
     }
@@ -103,7 +103,7 @@ export class Panel {
         i > 0 && health !== 'Well' && message && message !== chain[i + 1]?.status.message && h('pre', { class: 'message' }, message),
         (link.notes ?? []).filter((note) => note !== detail.status.drift).map((note) => h('p', {}, note)));
     });
-    const known = [pair('Means', means), pair('To do', cure && h('strong', {}, cure)), pair('Where', git), pair('Held up', heldUp?.join(', ')), pair('Started by', trigger)].filter(Boolean);
+    const known = [pair('Means', means), pair('To do', cure && h('strong', {}, cure)), pair('Where', git), pair('Source', sources.map((source) => h('div', {}, source))), pair('Held up', heldUp?.join(', ')), pair('Started by', trigger)].filter(Boolean);
     return this.section('why', 'Why', (chain.length > 1 || chain[0].notes) && h('ol', { class: 'chain' }, links), known.length > 0 && h('dl', {}, known));
   }
 
