@@ -276,7 +276,7 @@ func TestDocumentedKustomizationsBuild(t *testing.T) {
 	defer cancel()
 	cluster := documentedOn(ctx, t)
 	built := map[string]int{}
-	for _, page := range []string{"docs/quick-start.md", "docs/agent.md", "docs/environments.md", "docs/operate/install.md", "docs/releases.md", "docs/security.md"} {
+	for _, page := range []string{"docs/quick-start.md", "docs/agent.md", "docs/environments.md", "docs/operate/install.md", "docs/releases.md", "docs/how-to/tenants.md"} {
 		for _, one := range syncsOf(t, page) {
 			objects := applied(t, one.Spec)
 			built[one.Spec.Path] += len(objects)
@@ -299,7 +299,7 @@ func TestDocumentedPartsBuild(t *testing.T) {
 	for after, c := range map[string]struct{ page, folder, makes string }{
 		"## A default Context":                              {"docs/operate/install.md", "install", `--default-repository-context={\"type\": \"OCIRegistry\", `},
 		"Further ones come by a patch in its Kustomization": {"docs/agent.md", "agent", "hostRights: Cluster"},
-		"leave the tenant alone":                            {"docs/security.md", "install", `"--watch-label-selector=!sharding.fluxcd.io/key"`},
+		"leave the tenant alone":                            {"docs/how-to/tenants.md", "install", `"--watch-label-selector=!sharding.fluxcd.io/key"`},
 		"name it in the Kustomization":                      {"docs/releases.md", "install", `"registry.factory.example.com/flux-landscaper/landscaper:`},
 	} {
 		t.Run(after, func(t *testing.T) {
@@ -316,7 +316,7 @@ func TestDocumentedPartsBuild(t *testing.T) {
 
 // A shard for a tenant shares no object with the processes of the others: Flux would change it back and forth.
 func TestTheDocumentedShardIsApart(t *testing.T) {
-	syncs := syncsOf(t, "docs/security.md")
+	syncs := syncsOf(t, "docs/how-to/tenants.md")
 	require.Len(t, syncs, 1)
 	objects, common := applied(t, syncs[0].Spec), map[string]bool{}
 	for _, object := range builtFrom(t, "flux/install") {
