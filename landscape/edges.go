@@ -88,6 +88,11 @@ func valueOf(inst *v1alpha1.Installation, kind, reference string) value {
 	return value{kind, inst.Namespace, storage.DataName(scope, reference)}
 }
 
+// DataNameOf returns the name of the DataObject or Target that a reference in the imports or exports of an Installation means.
+func DataNameOf(inst *v1alpha1.Installation, reference string) string {
+	return valueOf(inst, "", reference).name
+}
+
 // Import is one import of an Installation.
 type Import struct {
 	// Name of the import.

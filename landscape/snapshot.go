@@ -64,6 +64,9 @@ type Kind struct {
 	optional bool
 }
 
+// New returns an empty object of the kind.
+func (k Kind) New() client.Object { return k.empty.DeepCopyObject().(client.Object) }
+
 // Kinds are those that a snapshot has.
 var Kinds = []Kind{
 	{

@@ -86,7 +86,7 @@ func rootCommand() *cobra.Command {
 		PersistentPostRun: func(*cobra.Command, []string) { cancel() },
 	}
 	root.PersistentFlags().DurationVar(&timeout, "timeout", 5*time.Minute, "How long the operation may take.")
-	root.AddCommand(blueprintCommand(), componentCommand(), deployerCommand(), agentCommand(), mirrorCommand(), showCommand(), installationCommand(), targetCommand(),
+	root.AddCommand(blueprintCommand(), componentCommand(), deployerCommand(), agentCommand(), mirrorCommand(), showCommand(), forecastCommand(), installationCommand(), targetCommand(),
 		reconcileCommand(), suspendCommand(), resumeCommand(), interruptCommand(), waitCommand(), deleteCommand(), checkCommand(), logsCommand(), lintCommand(), schemaCommand())
 	root.AddCommand(showTreeCommand(), whyCommand(), traceCommand(), eventsCommand(), versionCommand(), migrateCommand(), uiCommand())
 	root.FParseErrWhitelist.UnknownFlags = true // as in group

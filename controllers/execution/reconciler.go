@@ -112,8 +112,7 @@ func (r *Reconciler) steps(execution *v1alpha1.Execution) []protocol.Step[*scope
 
 // SetupWithManager registers indexes, watches and the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
-	r.restored = queue.NewRestorations()
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.DeployItem{}, executionIndex, executionOf); err != nil {
+	if err := r.SetUp(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
@@ -122,6 +121,12 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 		Watches(&v1alpha1.Installation{}, handler.EnqueueRequestsFromMapFunc(deletedParent)).
 		WithOptions(queue.Options(concurrency, 0)).
 		Complete(r)
+}
+
+// SetUp prepares a Reconciler that somebody else calls, and registers its index.
+func (r *Reconciler) SetUp(ctx context.Context, indexer client.FieldIndexer) error {
+	r.restored = queue.NewRestorations()
+	return indexer.IndexField(ctx, &v1alpha1.DeployItem{}, executionIndex, executionOf)
 }
 
 // executionOf indexes DeployItems by the Execution that controls them.

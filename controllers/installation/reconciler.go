@@ -53,6 +53,8 @@ type Reconciler struct {
 	Now func() time.Time
 	// Shard holds the Installations that the process brings on.
 	Shard protocol.Shard
+	// Observe learns of each reconciliation why it has started a job, if it has, and the error that ended it; nil where nobody asks.
+	Observe func(inst *v1alpha1.Installation, started string, err error)
 
 	related *relations.Finder
 	// metadata reads Secrets from the cache of metadata; Client would ask the API server.
@@ -141,12 +143,17 @@ func (s *scope) wake(d time.Duration) {
 
 // SetupWithManager registers indexes, watches and the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
-	r.setUp(mgr.GetCache())
-	if err := registerIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+	if err := r.SetUp(ctx, mgr.GetFieldIndexer(), mgr.GetCache()); err != nil {
 		return err
 	}
 	found := watcher{Reader: r.Client, Related: r.related, Seen: r.seen}
 	return found.watch(mgr, r.Sources, r.Following.Namespaces).WithOptions(queue.Options(concurrency, 0)).Complete(r)
+}
+
+// SetUp prepares a Reconciler that somebody else calls: it registers the indexes, and takes what reads metadata.
+func (r *Reconciler) SetUp(ctx context.Context, indexer client.FieldIndexer, metadata client.Reader) error {
+	r.setUp(metadata)
+	return registerIndexes(ctx, indexer)
 }
 
 // setUp takes what reads Secrets and ConfigMaps from the cache of metadata.

@@ -6,6 +6,8 @@ package installation
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -155,6 +157,17 @@ type Following struct {
 	Namespaces bool
 }
 
+// byFlag names the operator's default.
+const byFlag = "--reconcile-if-changed of the controller"
+
+// FollowingOf tells the operator's default by Installations that show it. Who copies their cluster knows no flag of its controller.
+func FollowingOf(installations []v1alpha1.Installation) Following {
+	shows := func(inst v1alpha1.Installation) bool {
+		return strings.Contains(conditions.GetMessage(&inst, jobs.FollowsChangesCondition), byFlag)
+	}
+	return Following{ByDefault: slices.ContainsFunc(installations, shows)}
+}
+
 // follow finds out whether changes start the jobs of a root by default. Where that is new, what has waited until now does not start at once: an event names it,
 // and each Installation has its own instant within the spread.
 func (r *Reconciler) follow(ctx context.Context, s *scope) error {
@@ -251,7 +264,7 @@ func (f Following) by(ctx context.Context, reader client.Reader, inst *v1alpha1.
 		}
 	}
 	if f.ByDefault {
-		return "--reconcile-if-changed of the controller", false, nil
+		return byFlag, false, nil
 	}
 	return "", undecided, nil
 }

@@ -65,6 +65,9 @@ func (r *Reconciler) recordJob(ctx context.Context, s *scope) error {
 // settle is the only place that turns the end of a reconciliation into status, events and requeue.
 func (r *Reconciler) settle(ctx context.Context, s *scope, err error) (ctrl.Result, error) {
 	key := client.ObjectKeyFromObject(s.inst)
+	if r.Observe != nil {
+		r.Observe(s.inst, s.triggered, err)
+	}
 	if err == nil {
 		r.Backoff.Forget(key)
 	} else if retry, final := r.absorb(s, err); final {

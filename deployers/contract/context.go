@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
@@ -19,6 +20,11 @@ import (
 
 // ocmConfigKey is the key of the ConfigMap that Context.ocmConfig names.
 const ocmConfigKey = ".ocmconfig"
+
+// ContextOf returns what a deployer may use of the Context of an item, read by a reader without cache.
+func ContextOf(ctx context.Context, live client.Client, item *v1alpha1.DeployItem) (*Context, error) {
+	return (&reconciler{client: live, live: live}).readContext(ctx, item)
+}
 
 // readContext reads the Context of the item with its pull secrets and OCM configuration. The Context "default" may be missing, and a deletion needs none.
 func (r *reconciler) readContext(ctx context.Context, item *v1alpha1.DeployItem) (*Context, error) {

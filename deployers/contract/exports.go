@@ -32,7 +32,7 @@ const (
 // publish makes the export Secret what the job exported and returns the reference for the status; nil without exports. It reads only
 // where an earlier job left a Secret, and writes only what changed.
 func (r *reconciler) publish(ctx context.Context, item *v1alpha1.DeployItem, exports map[string]any) (*v1alpha1.ObjectReference, error) {
-	wanted, err := exportSecret(item, exports)
+	wanted, err := ExportSecret(item, exports)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,8 @@ func (r *reconciler) publish(ctx context.Context, item *v1alpha1.DeployItem, exp
 	return reference, exportFailure(wanted, r.replace(ctx, item, wanted))
 }
 
-func exportSecret(item *v1alpha1.DeployItem, exports map[string]any) (*corev1.Secret, error) {
+// ExportSecret returns the Secret with the exports of an item.
+func ExportSecret(item *v1alpha1.DeployItem, exports map[string]any) (*corev1.Secret, error) {
 	raw, err := json.Marshal(exports)
 	if err != nil {
 		return nil, protocol.Stall(operationExport, "ExportInvalid", "the exports cannot be written as JSON: %w", err)

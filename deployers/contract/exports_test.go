@@ -143,6 +143,6 @@ func TestExportIsNotInTheStatus(t *testing.T) {
 }
 
 func TestExportsTooLargeForASecret(t *testing.T) {
-	_, err := exportSecret(&v1alpha1.DeployItem{}, map[string]any{"a": strings.Repeat("x", maxExports)})
+	_, err := ExportSecret(&v1alpha1.DeployItem{}, map[string]any{"a": strings.Repeat("x", maxExports)})
 	assert.ErrorContains(t, err, "export less")
 }

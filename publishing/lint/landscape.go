@@ -35,18 +35,10 @@ type Place struct {
 // ConfigMaps and Secrets that they read. Folders of charts, files of Kustomize with the patches that they name, and what begins with a dot are left out.
 // An error means that a place could not be read; what is wrong there is in the report.
 func Landscape(ctx context.Context, places []Place) (*Report, error) {
-	l := &landscape{
-		reporter: reporter{report: &Report{Findings: []Finding{}}, rule: ruleDocument}, ctx: ctx, places: places, scheme: runtime.NewScheme(),
-		files: map[string]bool{}, named: map[string][]*object{}, exported: map[string][]reference{},
-	}
-	if err := v1alpha1.AddToScheme(l.scheme); err != nil {
+	l := newLandscape(places)
+	l.ctx = ctx
+	if err := l.read(); err != nil {
 		return nil, err
-	}
-	for _, p := range places {
-		w := &walk{landscape: l, Place: p, blueprints: map[string]bool{}, patches: map[string]bool{}}
-		if err := w.all(); err != nil {
-			return nil, err
-		}
 	}
 	for _, o := range l.objects {
 		l.check(o)
@@ -56,12 +48,28 @@ func Landscape(ctx context.Context, places []Place) (*Report, error) {
 	return l.report, ctx.Err()
 }
 
+// read takes what lies in the places.
+func (l *landscape) read() error {
+	if err := v1alpha1.AddToScheme(l.scheme); err != nil {
+		return err
+	}
+	for _, p := range l.places {
+		w := &walk{landscape: l, Place: p, blueprints: map[string]bool{}, patches: map[string]bool{}}
+		if err := w.all(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // landscape is what lies in the places.
 type landscape struct {
 	reporter
 	ctx    context.Context
 	places []Place
 	scheme *runtime.Scheme
+	// isUnchecked says that blueprints are left alone.
+	isUnchecked bool
 	// files are those that are read.
 	files   map[string]bool
 	objects []*object
@@ -144,6 +152,9 @@ func (w *walk) blueprint(folder string) error {
 		return nil
 	}
 	w.blueprints[folder] = true
+	if w.isUnchecked {
+		return nil
+	}
 	files, err := fs.Sub(w.Artifact, folder)
 	if err != nil {
 		return err

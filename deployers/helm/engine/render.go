@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -47,6 +48,10 @@ func (e *Engine) Render(ctx context.Context, request Request) (*Rendering, error
 	if err != nil {
 		return nil, explain("render", request, op.journal, err)
 	}
+	return renderingOf(made)
+}
+
+func renderingOf(made product) (*Rendering, error) {
 	rendering := &Rendering{}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(made.Definitions, &rendering.CRDs); err != nil {
 		return nil, err
@@ -84,6 +89,26 @@ func (e *Engine) Preview(ctx context.Context, request Request) (*Preview, error)
 		}
 	}
 	return preview, nil
+}
+
+// errNoCluster is the answer to a chart that asks for objects where there is no cluster.
+var errNoCluster = errors.New("the chart looks objects up in its target (lookup)")
+
+// RenderAlone is Render without a cluster: what a chart asks of its version and kinds is answered as for a new one, and look-ups fail.
+func (e *Engine) RenderAlone(ctx context.Context, request Request) (*Rendering, error) {
+	t, err := taskOf(taskObjects, request)
+	if err != nil {
+		return nil, err
+	}
+	t.Options, t.Capabilities, t.SkipSchema = firstInstall(request), chartutil.DefaultCapabilities, request.SkipSchemaValidation
+	t.PostRenderers, t.Metadata = request.PostRenderers, request.Metadata
+	made, err := e.do(ctx, request.Owner, t, map[string]confined.Answer{
+		lookupQuestion: confined.AnswerWith(func(context.Context, sought) (map[string]any, error) { return nil, errNoCluster }),
+	})
+	if err != nil {
+		return nil, explain("render", request, &journal{}, err)
+	}
+	return renderingOf(made)
 }
 
 // Values returns what templates of the chart see, as plain JSON: .Values, .Release and .Chart (with both name and Name).

@@ -111,7 +111,10 @@ func (p *play) grow(most int) *root {
 }
 
 // plant applies a root as it is in the model.
-func (p *play) plant(r *root) {
+func (p *play) plant(r *root) { p.Put("Installation", r.name, r.manifest()) }
+
+// manifest of a root, without its name.
+func (r *root) manifest() object {
 	annotations := object{v1alpha1.ReconcileIfChangedAnnotation: "true"}
 	if r.reacts {
 		annotations[v1alpha1.ReconcileIfImportsChangedAnnotation] = "true"
@@ -120,7 +123,7 @@ func (p *play) plant(r *root) {
 	if r.suspended {
 		spec["suspend"] = true
 	}
-	p.Put("Installation", r.name, object{"metadata": object{"annotations": annotations}, "spec": spec})
+	return object{"metadata": object{"annotations": annotations}, "spec": spec}
 }
 
 // settle waits until the cluster is as the model says, where the given roots have run once: or, if most is given, at least once and at most

@@ -1,0 +1,99 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flux-landscaper/flux-landscaper/landscape"
+	"github.com/flux-landscaper/flux-landscaper/landscape/forecast"
+)
+
+// diffFlags are the flags of diff.
+type diffFlags struct {
+	cluster
+	path, against, output string
+	all                   bool
+}
+
+func forecastCommand() *cobra.Command {
+	f := &diffFlags{}
+	cmd := &cobra.Command{
+		Use:   "diff -f DIR",
+		Short: "Show what the jobs after a change would do",
+		Long: "Compare the landscape in a directory with what runs, or with another Git revision: which jobs would start and why, which DeployItems and objects on\n" +
+			"targets they would add, change and delete, which exports would change and to whom they flow. The controllers of the engine work on a copy of the\n" +
+			"landscape in memory; nothing is written. What nobody can know before a job is said to be unknown, with the reason. Secrets are masked.\n" +
+			"Exit status 0 means that nothing changes, 1 that something does.",
+		Example: "  flux-landscaper diff -f landscape -n team\n" +
+			"  flux-landscaper diff -f landscape --against HEAD~1 -o markdown",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.diff(cmd) },
+	}
+	flags := cmd.Flags()
+	f.bindFlags(flags)
+	f.bindNamespace(flags)
+	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "Compare the landscapes of all namespaces.")
+	flags.StringVarP(&f.path, "path", "f", "", "The directory with the landscape. Paths of blueprints are those of the Git repository around it.")
+	flags.StringVar(&f.against, "against", againstCluster, "What to compare with: cluster, or a Git revision such as main or HEAD~1.")
+	flags.StringVarP(&f.output, "output", "o", "text", "How to print the result: text, json, or markdown for pull requests.")
+	cmd.MarkFlagsMutuallyExclusive("all-namespaces", "namespace")
+	_ = cmd.MarkFlagRequired("path")
+	f.complete(cmd)
+	return cmd
+}
+
+// againstCluster compares with what runs.
+const againstCluster = "cluster"
+
+func (f *diffFlags) diff(cmd *cobra.Command) error {
+	if err := checkOutput(f.output, "text", "json", "markdown"); err != nil {
+		return err
+	}
+	root, folder, err := openArtifact(f.path, "")
+	if err != nil {
+		return fmt.Errorf("--path %s cannot be read: %w", f.path, err)
+	}
+	defer func() { _ = root.Close() }()
+	files, err := forecast.Directory(root.Name(), folder)
+	if err != nil {
+		return fmt.Errorf("--path %s: %w", f.path, err)
+	}
+	former := forecast.Former{Namespace: f.namespace}
+	if f.against != againstCluster {
+		revision, remove, err := forecast.Revision(cmd.Context(), root.Name(), folder, f.against)
+		if err != nil {
+			return fmt.Errorf("--against: %w", err)
+		}
+		defer remove()
+		former.Files = revision
+	} else {
+		v, err := f.view(f.all)
+		if err != nil {
+			return err
+		}
+		former.Cluster, former.Namespace = v.client, v.namespace
+	}
+	found, err := forecast.Of(cmd.Context(), former, files)
+	if err != nil {
+		return err
+	}
+	switch f.output {
+	case "json":
+		err = printJSON(cmd, found)
+	case "markdown":
+		_, err = fmt.Fprint(cmd.OutOrStdout(), found.Markdown())
+	default:
+		screen := landscape.NewScreen(os.Stdout)
+		printLines(cmd.OutOrStdout(), found.Lines(screen.Width(), screen.Paint))
+		printAction(cmd, "%s", found.Summary())
+	}
+	if err == nil && found.Differs() {
+		return errReported
+	}
+	return err
+}

@@ -1,0 +1,207 @@
+// Copyright 2026 The flux-landscaper Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package forecast
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/landscape"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestMain(m *testing.M) { os.Exit(platform.Main(m, platform.Options{LandscaperCRDs: true})) }
+
+// edit replaces a text in a file of the landscape; without an old text the file is new, without a new one it is gone.
+type edit struct{ file, old, new string }
+
+// edited reads the landscape of testdata with edits.
+func edited(t *testing.T, edits ...edit) *Files {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "landscape"))))
+	for _, e := range edits {
+		file := filepath.Join(dir, e.file)
+		switch {
+		case e.old+e.new == "":
+			require.NoError(t, os.Remove(file))
+			continue
+		case e.old == "":
+			require.NoError(t, os.WriteFile(file, []byte(e.new), 0o600))
+			continue
+		}
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Contains(t, string(text), e.old, e.file)
+		require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(text), e.old, e.new)), 0o600))
+	}
+	files, err := Directory(dir, "installations")
+	require.NoError(t, err)
+	return files
+}
+
+func foresee(t *testing.T, edits ...edit) *Forecast {
+	t.Helper()
+	found, err := Of(t.Context(), Former{Files: edited(t)}, edited(t, edits...))
+	require.NoError(t, err)
+	return found
+}
+
+// TestShownAt80And140Columns has one of everything that a forecast shows, with secrets in each place from which they could be shown.
+func TestShownAt80And140Columns(t *testing.T) {
+	f := foresee(t,
+		edit{"installations/data.yaml", "Kr0nen-Korken", "Zw1ebel-Fisch"}, edit{"installations/data.yaml", "Wolken-Kuckucks", "Luft-Schloss"}, edit{"installations/data.yaml", "data: 2", "data: 3"},
+		edit{"installations/database.yaml", "5432", "6432"}, edit{"installations/database.yaml", "128MB", "256MB"}, edit{"installations/database.yaml", "name: backup", "name: snapshots"},
+		edit{file: "charts/web/templates/secret.yaml"}, edit{file: "installations/reports.yaml"},
+		edit{file: "installations/search.yaml", new: "apiVersion: landscaper.gardener.cloud/v1alpha1\nkind: Installation\n" +
+			"metadata: {name: search, namespace: team, annotations: {landscaper.gardener.cloud/reconcile-if-changed: \"true\"}}\n" +
+			"spec: {imports: {data: [{name: index, dataRef: index}]}, blueprint: {inline: {filesystem: {blueprint.yaml: {$type: yaml, value: {apiVersion: landscaper.gardener.cloud/v1alpha1, kind: Blueprint, imports: [{name: index, type: data, schema: {}}], deployExecutions: []}}}}}}\n"},
+	)
+
+	document, err := json.MarshalIndent(f, "", "  ")
+	require.NoError(t, err)
+	shown := map[string]string{
+		"forecast.80.txt": strings.Join(f.Lines(80, false), "\n") + "\n", "forecast.140.txt": strings.Join(f.Lines(140, false), "\n") + "\n",
+		"forecast.markdown": f.Markdown(), "forecast.json": string(document) + "\n",
+	}
+	for name, text := range shown {
+		file := filepath.Join("testdata", name)
+		if *update {
+			require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		}
+		want, err := os.ReadFile(file)
+		require.NoError(t, err, "run the test with -update")
+		assert.Equal(t, string(want), text, "run the test with -update if that is right")
+		for _, secret := range []string{"Kr0nen", "Zw1ebel", "Wolken", "Luft"} {
+			assert.NotContains(t, text, secret, name)
+		}
+	}
+	for _, line := range f.Lines(80, false) {
+		assert.LessOrEqual(t, utf8.RuneCountInString(line), 80, line)
+	}
+}
+
+func TestNothingChangesWithoutAnEdit(t *testing.T) {
+	f := foresee(t)
+
+	assert.False(t, f.Differs(), "%s", strings.Join(f.Lines(0, false), "\n"))
+	assert.Equal(t, "no job would start, and nothing would change", f.Summary())
+}
+
+// clusterWith applies the landscape of testdata to a namespace of the shared cluster, as the Kustomization "apps" does, but for what is in Git only.
+func clusterWith(t *testing.T) (*platform.Cluster, client.Client, string) {
+	t.Helper()
+	cluster := platform.Shared(t).Cluster
+	namespace := cluster.Namespace(t)
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, landscape.AddToScheme} {
+		require.NoError(t, add(scheme))
+	}
+	c, err := client.New(cluster.RestConfig, client.Options{Scheme: scheme})
+	require.NoError(t, err)
+	for _, name := range []string{"data", "database", "reports", "web"} {
+		text, err := os.ReadFile(filepath.Join("testdata", "landscape", "installations", name+".yaml"))
+		require.NoError(t, err)
+		require.NoError(t, cluster.ApplyYAML(t.Context(), strings.ReplaceAll(string(text), "namespace: team", "namespace: "+namespace)))
+	}
+	return cluster, c, namespace
+}
+
+// TestWhatIsGoneFromGitIsDeleted has a Kustomization that prunes.
+func TestWhatIsGoneFromGitIsDeleted(t *testing.T) {
+	_, c, namespace := clusterWith(t)
+	for _, object := range []client.Object{&v1alpha1.Installation{}, &v1alpha1.DataObject{}} {
+		object.SetNamespace(namespace)
+		object.SetName(map[bool]string{true: "reports", false: "replicas"}[landscape.IDOf(object).Kind == "Installation"])
+		require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+		object.SetLabels(map[string]string{"kustomize.toolkit.fluxcd.io/name": "apps", "kustomize.toolkit.fluxcd.io/namespace": namespace})
+		require.NoError(t, c.Update(t.Context(), object))
+	}
+	for name, test := range map[string]struct {
+		prunes bool
+		gone   []string
+	}{
+		"it prunes":      {true, []string{"Installation reports", "DataObject replicas"}},
+		"it prunes none": {false, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := newSimulation(c, false)
+			require.NoError(t, err)
+			defer s.close()
+			files := edited(t, edit{file: "installations/reports.yaml"}, edit{"installations/data.yaml", "name: replicas", "name: copies"})
+			require.NoError(t, s.copyCluster(t.Context(), c, namespace, files))
+			s.kustomizations = kustomizationsOf(&landscape.Snapshot{
+				Kustomizations: kustomizev1.KustomizationList{Items: []kustomizev1.Kustomization{{
+					ObjectMeta: metav1.ObjectMeta{Name: "apps", Namespace: namespace},
+					Spec: kustomizev1.KustomizationSpec{
+						Path: "./installations", Prune: test.prunes, TargetNamespace: namespace, SourceRef: kustomizev1.CrossNamespaceSourceReference{Kind: "GitRepository", Name: "landscape"},
+					},
+				}}},
+				GitRepositories: sourcev1.GitRepositoryList{Items: []sourcev1.GitRepository{{ObjectMeta: metav1.ObjectMeta{Name: "landscape", Namespace: namespace}}}},
+			}, files)
+
+			found, err := s.change(t.Context(), files, namespace)
+
+			require.NoError(t, err)
+			var gone []string
+			for _, change := range found.Installations {
+				if change.What == Deleted {
+					gone = append(gone, "Installation "+change.Name)
+				}
+			}
+			for _, change := range found.Objects {
+				if change.What == Deleted {
+					gone = append(gone, change.ID.String())
+				}
+			}
+			assert.Equal(t, test.gone, gone)
+		})
+	}
+}
+
+// TestWhoeverMayOnlyViewIsToldWhatIsMissing has the rights that the project adds to the role view.
+func TestWhoeverMayOnlyViewIsToldWhatIsMissing(t *testing.T) {
+	cluster, c, namespace := clusterWith(t)
+	people, err := os.ReadFile("../../config/rbac/people.yaml")
+	require.NoError(t, err)
+	require.NoError(t, cluster.ApplyYAML(t.Context(), string(people)))
+	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "viewer"}}
+	binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "landscaper:aggregate-to-view"}
+	binding.Subjects = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: namespace}}
+	require.NoError(t, c.Create(t.Context(), binding))
+	config, err := cluster.NewUser(namespace)
+	require.NoError(t, err)
+	viewer, err := client.New(config, client.Options{Scheme: c.Scheme()})
+	require.NoError(t, err)
+	files := edited(t, edit{"installations/database.yaml", "5432", "6432"}, edit{"installations/database.yaml", "namespace: team", "namespace: " + namespace})
+	var f *Forecast
+	require.Eventually(t, func() bool { // the API server learns of bindings by and by
+		f, err = Of(t.Context(), Former{Cluster: viewer, Namespace: namespace}, files)
+		return err == nil
+	}, time.Minute, 100*time.Millisecond)
+
+	require.Len(t, f.Installations, 1, "%v", f)
+	assert.Equal(t, Changed, f.Installations[0].What)
+	assert.Equal(t, []string{"you may not list DataObjects, DeployItems, Executions, Targets, so what its job does is not known"}, f.Installations[0].Unknown)
+	assert.Subset(t, f.Withheld, []string{"DataObjects", "DeployItems", "Executions", "Targets"})
+}
