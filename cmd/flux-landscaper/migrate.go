@@ -282,7 +282,7 @@ func adopt(cmd *cobra.Command, view *viewer, silent bool) error {
 		}
 	}
 	for _, name := range left {
-		printError(cmd.ErrOrStderr(), fmt.Errorf("Installation %s does not name its template: annotate it with %s, or delete it", name, v1alpha1.SubinstallationNameAnnotation))
+		printError(cmd.ErrOrStderr(), fmt.Errorf("the Installation %s does not name its template: annotate it with %s, or delete it", name, v1alpha1.SubinstallationNameAnnotation))
 	}
 	if len(left) > 0 {
 		return errReported
