@@ -28,6 +28,7 @@ func forecastCommand() *cobra.Command {
 		Long: "Compare the landscape in a directory with what runs, or with another Git revision: which jobs would start and why, which DeployItems and objects on\n" +
 			"targets they would add, change and delete, which exports would change and to whom they flow. The controllers of the engine work on a copy of the\n" +
 			"landscape in memory; nothing is written. What nobody can know before a job is said to be unknown, with the reason. Secrets are masked.\n" +
+			"Without -n and -A the namespaces are those that the objects in the directory name: one of them, or else all of the cluster.\n" +
 			"Exit status 0 means that nothing changes, 1 that something does.",
 		Example: "  flux-landscaper diff -f landscape -n team\n" +
 			"  flux-landscaper diff -f landscape --against HEAD~1 -o markdown",
@@ -63,6 +64,17 @@ func (f *diffFlags) diff(cmd *cobra.Command) error {
 	if err != nil {
 		return fmt.Errorf("--path %s: %w", f.path, err)
 	}
+	all := f.all
+	if !all && f.namespace == "" {
+		named, err := files.Namespaces()
+		if err != nil {
+			return fmt.Errorf("--path %s: %w", f.path, err)
+		}
+		if len(named) == 1 {
+			f.namespace = named[0]
+		}
+		all = len(named) > 1
+	}
 	former := forecast.Former{Namespace: f.namespace}
 	if f.against != againstCluster {
 		revision, remove, err := forecast.Revision(cmd.Context(), root.Name(), folder, f.against)
@@ -72,7 +84,7 @@ func (f *diffFlags) diff(cmd *cobra.Command) error {
 		defer remove()
 		former.Files = revision
 	} else {
-		v, err := f.view(f.all)
+		v, err := f.view(all)
 		if err != nil {
 			return err
 		}

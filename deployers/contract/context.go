@@ -23,7 +23,7 @@ const ocmConfigKey = ".ocmconfig"
 
 // ContextOf returns what a deployer may use of the Context of an item, read by a reader without cache.
 func ContextOf(ctx context.Context, live client.Client, item *v1alpha1.DeployItem) (*Context, error) {
-	return (&reconciler{client: live, live: live}).readContext(ctx, item)
+	return (&reconciler{client: live, live: live, options: &Options{}}).readContext(ctx, item)
 }
 
 // readContext reads the Context of the item with its pull secrets and OCM configuration. The Context "default" may be missing, and a deletion needs none.

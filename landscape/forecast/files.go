@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"path"
@@ -83,6 +84,22 @@ func Revision(ctx context.Context, repository, folder, revision string) (files *
 		return nil, nil, err
 	}
 	return files, remove, nil
+}
+
+// Namespaces are those that the objects of the landscape name, sorted.
+func (f *Files) Namespaces() ([]string, error) {
+	manifests, err := f.manifests()
+	named := map[string]bool{}
+	for i := range manifests {
+		if namespace := manifests[i].Namespace; namespace != "" {
+			named[namespace] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(named)), err
+}
+
+func (f *Files) manifests() ([]lint.Manifest, error) {
+	return lint.Manifests([]lint.Place{{Artifact: f.root, Path: cmp.Or(f.folder, "."), Name: f.folder}})
 }
 
 // extract writes the files of a tar into a directory. Links that lead out of it are left out.
@@ -245,7 +262,7 @@ func (s *simulation) kustomizationOf(file string) kustomization {
 
 // apply gives the landscape the objects of files, and takes away those that the files have no more.
 func (s *simulation) apply(ctx context.Context, files *Files, namespace string) error {
-	manifests, err := lint.Manifests([]lint.Place{{Artifact: files.root, Path: cmp.Or(files.folder, "."), Name: files.folder}})
+	manifests, err := files.manifests()
 	if err != nil {
 		return err
 	}

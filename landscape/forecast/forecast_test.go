@@ -108,6 +108,16 @@ func TestNothingChangesWithoutAnEdit(t *testing.T) {
 	assert.Equal(t, "no job would start, and nothing would change", f.Summary())
 }
 
+func TestNamespacesAreThoseOfTheObjects(t *testing.T) {
+	one, err := edited(t).Namespaces()
+	require.NoError(t, err)
+	assert.Equal(t, []string{"team"}, one)
+
+	two, err := edited(t, edit{file: "installations/other.yaml", new: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other, namespace: other}\n"}).Namespaces()
+	require.NoError(t, err)
+	assert.Equal(t, []string{"other", "team"}, two)
+}
+
 // clusterWith applies the landscape of testdata to a namespace of the shared cluster, as the Kustomization "apps" does, but for what is in Git only.
 func clusterWith(t *testing.T) (*platform.Cluster, client.Client, string) {
 	t.Helper()
