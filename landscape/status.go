@@ -100,6 +100,11 @@ func StatusOf(object client.Object, now time.Time) Status {
 		s.readJob(object)
 	case *v1alpha1.TargetSync:
 		s.Suspended = object.Spec.Suspend
+	case *v1alpha1.Environment: // its Ready tells of deployers alone
+		agent := apimeta.FindStatusCondition(object.Status.Conditions, v1alpha1.AgentConnectedCondition)
+		if s.Health == Well && agent != nil && agent.Status == metav1.ConditionFalse {
+			s.Health, s.Reason, s.Message, s.Since = Failing, agent.Reason, agent.Message, &agent.LastTransitionTime
+		}
 	case *kustomizev1.Kustomization:
 		s.Revision, s.Suspended = object.Status.LastAppliedRevision, object.Spec.Suspend
 		s.readHistory(object.Status.History)
@@ -215,7 +220,7 @@ func (s *Status) Mark() string {
 // Word says in one word where an object is: its phase, else what Ready says.
 func (s *Status) Word() string {
 	word := cmp.Or(s.Phase, map[string]string{"True": "Ready", "False": "NotReady", "Unknown": "Progressing"}[s.Ready])
-	if s.Health == Failing && s.Phase == string(v1alpha1.PhaseSucceeded) {
+	if s.Health == Failing && (s.Phase == string(v1alpha1.PhaseSucceeded) || word == "Ready") {
 		return "NotReady"
 	}
 	return word

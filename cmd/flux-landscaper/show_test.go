@@ -6,20 +6,26 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/yaml"
 
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
@@ -138,6 +144,54 @@ func TestALandscapeIsShown(t *testing.T) {
 	}
 	assert.Contains(t, p.must("__complete", "why", "--kubeconfig", "kubeconfig", "-n", "team", "installation/"), "installation/reports\n")
 	assert.Contains(t, p.must("__complete", "tree", "--kubeconfig", "kubeconfig", "-n", ""), "team\n")
+}
+
+// TestManyInstallationsFitIntoMemory shows 500 Installations, each with an Execution and a DeployItem. How long that takes is in the log.
+func TestManyInstallationsFitIntoMemory(t *testing.T) {
+	cluster := platform.New(t, platform.Options{LandscaperCRDs: true})
+	c, err := connect(cluster.RestConfig)
+	require.NoError(t, err)
+	group, ctx := errgroup.WithContext(t.Context())
+	group.SetLimit(20)
+	for i := range 500 {
+		group.Go(func() error {
+			inst := installation(fmt.Sprintf("i%03d", i))
+			execution := &v1alpha1.Execution{ObjectMeta: metav1.ObjectMeta{Name: inst.Name}}
+			item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Name: inst.Name}, Spec: v1alpha1.DeployItemSpec{Type: v1alpha1.MockDeployItemType}}
+			var owner client.Object
+			for _, object := range []client.Object{inst, execution, item} {
+				object.SetNamespace("default")
+				if owner != nil {
+					if err := controllerutil.SetControllerReference(owner, object, c.Scheme()); err != nil {
+						return err
+					}
+				}
+				if err := c.Create(ctx, object); err != nil {
+					return err
+				}
+				owner = object
+			}
+			return nil
+		})
+	}
+	require.NoError(t, group.Wait())
+	p := start(t)
+	p.write("kubeconfig", string(cluster.Kubeconfig))
+	for _, command := range []string{"get", "tree"} {
+		args := []string{command}
+		if command == "get" {
+			args = append(args, "installations")
+		}
+		began := time.Now()
+		cmd := exec.CommandContext(t.Context(), p.binary, append(args, "--kubeconfig", "kubeconfig")...)
+		cmd.Dir = p.home
+		out, err := cmd.Output()
+		require.NoError(t, err)
+		used := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss // KiB on Linux
+		t.Logf("%s: %s, %d MiB", command, time.Since(began), used>>10)
+		assert.LessOrEqual(t, used>>10, int64(300), command)
+		assert.Equal(t, map[string]int{"get": 501, "tree": 1001}[command], strings.Count(string(out), "\n"), command)
+	}
 }
 
 // TestChangedRowsArePrintedWhileAListIsWatched has one row that changes and others that do not.

@@ -12,16 +12,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
-// command runs the command line on the cluster of the scene, and returns what it printed and its exit status.
+// command runs the command line on the namespace of the scene, and returns what it printed and its exit status.
 func (s *scene) command(args ...string) (string, int) {
+	s.T.Helper()
+	return s.bare(append(args, "-n", s.Namespace)...)
+}
+
+// bare is a command that is about no namespace.
+func (s *scene) bare(args ...string) (string, int) {
 	s.T.Helper()
 	cli, err := binaries.BuildCLI(s.Ctx)
 	require.NoError(s.T, err)
-	run := exec.CommandContext(s.Ctx, cli, append(args, "-n", s.Namespace, "--kubeconfig", platform.Shared(s.T).KubeconfigPath)...)
+	run := exec.CommandContext(s.Ctx, cli, append(args, "--kubeconfig", s.KubeconfigPath)...)
 	out, _ := run.CombinedOutput()
 	return string(out), run.ProcessState.ExitCode()
 }
