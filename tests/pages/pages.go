@@ -135,7 +135,7 @@ func (b Block) Script() string {
 
 // Followed are the pages below docs/ that tests/e2e/pages does as a person would, each on a landscape of its own.
 func Followed() []string {
-	return []string{"quick-start.md", "tutorial.md", "how-to/blueprint.md", "how-to/delete.md"}
+	return []string{"quick-start.md", "tutorial.md", "how-to/blueprint.md", "how-to/delete.md", "how-to/secrets.md"}
 }
 
 // Reasons are why blocks of pages are not run, each with what holds them instead.

@@ -88,8 +88,8 @@ var otherFormats = []string{
 	"docs/deployers.md",          // the configuration of the conformance check
 }
 
-// notOurs are beginnings of examples in formats of the command line, which are for no cluster.
-var notOurs = []string{"deployItems:", "# component-constructor.yaml"}
+// notOurs are beginnings of examples in formats of the command line, which are for no cluster; tests/e2e/pages validates blueprints in folders.
+var notOurs = []string{"deployItems:", "# component-constructor.yaml", "# blueprints/"}
 
 // fragments are what examples without apiVersion are parts of.
 func fragments() []any {
