@@ -373,16 +373,16 @@ func (s *Snapshot) installationOf(object client.Object) *v1alpha1.Installation {
 	return nil
 }
 
-// appliedRevision is what a Kustomization has applied, though what it applies may not be well.
+// appliedRevision is what a Kustomization applies, though not all of that may be well.
 func appliedRevision(object client.Object) string {
 	k, ok := object.(*kustomizev1.Kustomization)
 	if !ok {
 		return ""
 	}
-	if conditions.GetReason(k, meta.ReadyCondition) == meta.HealthCheckFailedReason {
-		return k.Status.LastAttemptedRevision
+	if conditions.IsFalse(k, meta.ReadyCondition) && conditions.GetReason(k, meta.ReadyCondition) != meta.HealthCheckFailedReason {
+		return k.Status.LastAppliedRevision
 	}
-	return k.Status.LastAppliedRevision
+	return k.Status.LastAttemptedRevision
 }
 
 // git says which Kustomization, and which revision of its source, applies the root of an object.
