@@ -168,7 +168,9 @@ func TestT10TriesOfTheReceiver(t *testing.T) {
 			r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(c.code) })
 			recorder, queue := recorderFor(t, r)
 			recorder.Event(subject, corev1.EventTypeNormal, "Well", "fine")
-			serve(t, queue)()
+			stop := serve(t, queue)
+			require.Eventually(t, func() bool { return len(r.events()) == c.tries }, time.Minute, time.Millisecond) // the end cuts tries short
+			stop()
 			assert.Len(t, r.events(), c.tries)
 			assert.Equal(t, c.dropped, queue.droppedFor(dropUndelivered))
 		})
