@@ -39,7 +39,7 @@ func (s *simulation) deploy(ctx context.Context, item *v1alpha1.DeployItem) erro
 	if item.Status.IsIdle() || s.isHeld(key) {
 		return nil
 	}
-	exports, failure, unknown := s.exports(ctx, item)
+	exports, unknown, failure := s.exports(ctx, item)
 	if len(unknown) > 0 && !s.isExporting(ctx, item) {
 		unknown = nil
 	}
@@ -110,19 +110,19 @@ func (s *simulation) isAsBefore(item *v1alpha1.DeployItem) bool {
 }
 
 // exports returns what the job of an item exports, why it fails, or what nobody knows of it.
-func (s *simulation) exports(ctx context.Context, item *v1alpha1.DeployItem) (exports map[string]any, failure error, unknown []string) {
+func (s *simulation) exports(ctx context.Context, item *v1alpha1.DeployItem) (exports map[string]any, unknown []string, failure error) {
 	var wanted []managedresource.Export
 	switch raw := rawOf(item); item.Spec.Type {
 	case v1alpha1.MockDeployItemType:
 		outcome, err := mock.Deployer{}.Ensure(ctx, &contract.Item{DeployItem: item})
-		return outcome.Exports, err, nil
+		return outcome.Exports, nil, err
 	case v1alpha1.ManifestDeployItemType:
 		config, err := manifestconfig.DecodeConfiguration(raw)
 		if err == nil {
 			err = manifestconfig.Validate(config)
 		}
 		if err != nil {
-			return nil, protocol.Stall("Reconcile", "ConfigurationInvalid", "spec.config: %w", err), nil
+			return nil, nil, protocol.Stall("Reconcile", "ConfigurationInvalid", "spec.config: %w", err)
 		}
 		if config.Exports != nil {
 			wanted = config.Exports.Exports
@@ -133,14 +133,14 @@ func (s *simulation) exports(ctx context.Context, item *v1alpha1.DeployItem) (ex
 			err = helmconfig.Validate(config)
 		}
 		if err != nil {
-			return nil, protocol.Stall("Reconcile", "InvalidConfiguration", "spec.config: %w", err), nil
+			return nil, nil, protocol.Stall("Reconcile", "InvalidConfiguration", "spec.config: %w", err)
 		}
 		wanted = config.AllExports()
 	default:
 		if !s.isAsBefore(item) || item.Spec.Type == v1alpha1.ContainerDeployItemType {
 			unknown = []string{fmt.Sprintf("what it exports is made by its deployer during the job (type %s)", item.Spec.Type)}
 		}
-		return nil, nil, unknown
+		return nil, unknown, nil
 	}
 	if len(wanted) == 0 || s.isAsBefore(item) {
 		return nil, nil, nil
@@ -155,10 +155,10 @@ func (s *simulation) exports(ctx context.Context, item *v1alpha1.DeployItem) (ex
 			continue
 		}
 		if err := resources.Nest(exports, export.Key, value); err != nil {
-			return nil, err, nil
+			return nil, nil, err
 		}
 	}
-	return exports, nil, unknown
+	return exports, unknown, nil
 }
 
 // exported returns the value of an export that the objects to deploy say themselves. What an API server fills in is not there.
