@@ -33,11 +33,6 @@ export function swap(element, ...children) {
   return fill(element, null, children);
 }
 
-/** clip shortens a text to a number of characters. */
-export function clip(text, most) {
-  return text.length > most ? text.slice(0, most - 1) + '…' : text;
-}
-
 const measure = document.createElement('canvas').getContext('2d');
 
 /** fit shortens a text to what has room in a width of a font, such as "600 13px". */

@@ -3,7 +3,7 @@
 
 // The graph: who gives what to whom. Only what is in sight is drawn.
 
-import { clip, fit, s, swap } from './dom.js';
+import { fit, s, swap } from './dom.js';
 import { scene } from './landscape.js';
 import { describe, revision, shape } from './look.js';
 
@@ -12,6 +12,9 @@ const [smallest, legible, small, largest] = [0.04, 0.42, 0.75, 2.5];
 
 /** margin is how many pixels around the window are drawn, so that moving it shows no gaps. */
 const margin = 160;
+
+/** room is what the names on an edge may take of the gap between boxes, which layout.js makes. */
+const room = { width: 84, middle: 46 };
 
 export class Graph {
   view = { x: 0, y: 0, scale: 1 };
@@ -36,7 +39,7 @@ export class Graph {
     this.worker.onmessage = ({ data }) => this.placed(data);
     this.worker.onerror = (event) => console.error(`the layout failed: ${event.message}`);
     this.listen();
-    new ResizeObserver(() => this.redraw()).observe(svg);
+    new ResizeObserver(() => this.adjust()).observe(svg);
   }
 
   /** show takes in the landscape and how it is looked at. Places are looked for anew only where boxes or edges have changed. */
@@ -67,11 +70,21 @@ export class Graph {
       this.view.y += (before.y - at[anchor].y) * this.view.scale;
     } else if (!this.moved) {
       this.fit();
+      this.adjust();
     }
     this.anchor = null;
     if (this.wish) this.reveal(this.wish);
     this.redraw();
     this.told.placed();
+  }
+
+  /** adjust shows the chosen node, or all where none is chosen, until a person moves the window. */
+  adjust() {
+    if (this.svg.getBoundingClientRect().width === 0) return; // the table is shown
+    const key = this.moved ? this.wish : this.look?.selected;
+    if (this.places.at[key]) this.reveal(key);
+    else if (this.moved) this.redraw();
+    else this.fit();
   }
 
   /** fit shows all. */
@@ -85,19 +98,22 @@ export class Graph {
     this.redraw();
   }
 
-  /** reveal moves the window so that a box is in sight; the box may have no place yet. */
+  /** reveal moves the window the least way that has a box in sight, and until a person has moved it all boxes where they have room; the box may have no place yet, or the window not be shown. */
   reveal(key) {
     const place = this.places.at[key];
-    this.wish = place ? null : key;
-    if (!place) return;
     const { width, height } = this.svg.getBoundingClientRect();
-    if (this.view.scale < legible) this.view.scale = 0.9;
-    const { x, y, scale } = this.view;
-    const [left, top] = [place.x * scale + x, place.y * scale + y];
-    const [right, bottom] = [left + Math.min(place.width * scale, width / 2), top + Math.min(place.height * scale, height / 2)];
-    if (left < 20 || right > width - 20) this.view.x += width / 2 - (left + right) / 2;
-    if (top < 20 || bottom > height - 20) this.view.y += height / 2 - (top + bottom) / 2;
-    this.moved = true;
+    this.wish = place && width > 0 ? null : key;
+    if (this.wish) return;
+    const { view, places, moved } = this;
+    const [x, y] = middle(place);
+    if (view.scale < legible) this.zoom(0.9 / view.scale, [x * view.scale + view.x, y * view.scale + view.y]);
+    const shift = (at, from, length, whole, most) => {
+      const all = !moved && whole * view.scale <= most - 40;
+      const [begin, size] = [at + (all ? 0 : from * view.scale), (all ? whole : length) * view.scale];
+      return Math.max(20 - begin, Math.min(0, most - 20 - begin - size));
+    };
+    view.x += shift(view.x, place.x, place.width, places.width, width);
+    view.y += shift(view.y, place.y, place.height, places.height, height);
     this.redraw();
   }
 
@@ -166,9 +182,9 @@ export class Graph {
       const open = !group && box.children.length > 0;
       const chosen = this.look.selected === (group ? box.about : box.key);
       const dim = !group && near !== null && !near.has(box.key);
-      const look = JSON.stringify([place, node?.title, node?.state, node && describe(node), node?.status.revision, open, chosen, dim, reachable === box.key, this.terse, this.landscape.children.get(box.key)?.length]);
+      const look = JSON.stringify([place, node?.title, node?.state, node && describe(node), node?.status.revision, open, chosen, dim, reachable === box.key, this.terse, box.name, this.landscape.children.get(box.key)?.length]);
       if (group) put(`title ${box.key}`, look, this.textLayer, () => this.title(box, place, node));
-      put(box.key, look, group || open ? this.boxLayer : this.nodeLayer, () => (group ? this.group(box, place, node, chosen) : this.node(node, place, { open, chosen, dim, reachable: reachable === box.key })));
+      put(box.key, look, group || open ? this.boxLayer : this.nodeLayer, () => (group ? this.group(box, place, node, chosen) : this.node(node, place, { name: box.name, open, chosen, dim, reachable: reachable === box.key })));
       for (const child of box.children) visit(child);
     };
     for (const box of this.scene.boxes) visit(box);
@@ -188,7 +204,7 @@ export class Graph {
   }
 
   /** node draws an Installation: a card, or where it is unfolded the box around its sub-installations. */
-  node(node, place, { open, chosen, dim, reachable }) {
+  node(node, place, { name, open, chosen, dim, reachable }) {
     const children = this.landscape.children.get(node.key) ?? [];
     const words = describe(node);
     const label = `${node.title} in ${node.namespace}, ${words}${children.length > 0 ? `, ${children.length} sub-installations, ${open ? 'unfolded' : 'folded'}` : ''}`;
@@ -198,12 +214,13 @@ export class Graph {
     return s('g', {
       class: `node ${node.state} ${open ? 'open' : ''} ${chosen ? 'selected' : ''} ${dim ? 'dim' : ''}`, transform: `translate(${place.x} ${place.y})`,
       tabindex: reachable ? 0 : -1, role: 'button', 'data-key': node.key,
+      onfocus: () => { this.focusKey = node.key; }, // on the graph as a whole it would make that a stop of the tab key
     },
     s('title', {}, label),
     s('rect', { class: 'card', width: place.width, height: place.height, rx: 7 }),
     s('rect', { class: 'edge', width: 5, height: place.height, rx: 2 }),
     s('g', { class: 'mark', transform: `translate(14 ${terse ? 17 : open ? 9 : 11})` }, shape(node.state)),
-    s('text', { class: `name ${terse ? 'large' : ''}`, 'aria-hidden': 'true', x: 38, y: terse ? 32 : open ? 22 : 23 }, fit(node.title, terse ? '600 20px' : '600 13px', room)),
+    s('text', { class: `name ${terse ? 'large' : ''}`, 'aria-hidden': 'true', x: 38, y: terse ? 32 : open ? 22 : 23 }, fit(name, terse ? '600 20px' : '600 13px', room)),
     !open && !terse && s('text', { class: 'words', 'aria-hidden': 'true', x: 14, y: 41 }, fit(second, '12px', place.width - 24)),
     children.length > 0 && s('g', { class: 'fold', 'aria-hidden': 'true', transform: `translate(${place.width - 46} ${terse ? 15 : 8})`, 'data-fold': node.key },
       s('rect', { width: 40, height: 20, rx: 10 }), s('text', { x: 20, y: 14 }, `${open ? '−' : '+'}${children.length}`)));
@@ -237,13 +254,17 @@ export class Graph {
       if (!overlaps(around(points), window)) return;
       const chosen = selected && (edge.from === selected || edge.to === selected);
       const id = `edge ${edge.from} ${edge.to} ${edge.kind}`;
-      const look = JSON.stringify([points, edge, chosen]);
+      const look = JSON.stringify([points, edge, chosen, this.terse]);
       const names = (edge.names ?? []).join(', ');
       if (chosen && names) {
         put(`names ${id}`, look, this.textLayer, () => {
           const line = s('path', { d: curve(points) });
-          const { x, y } = line.getPointAtLength(line.getTotalLength() / 2);
-          return s('text', { class: 'names', x, y: y - 5 }, clip(names, 34));
+          const length = line.getTotalLength();
+          const along = Math.min(room.middle, length / 2); // beside the other box, where no box is and no other name
+          const { x, y } = line.getPointAtLength(edge.from === selected ? length - along : along);
+          const right = from.x + from.width;
+          const gap = edge.from === selected ? to.x - room.middle : right + room.middle;
+          return s('text', { class: 'names', x: to.x > right ? gap : x, y: y - 5 }, s('title', {}, names), fit(names, this.terse ? '18px' : '12px', room.width));
         });
       }
       put(id, look, this.edgeLayer, () => s('g', { class: `flow ${edge.kind} ${edge.missing ? 'missing' : ''} ${chosen ? 'chosen' : ''}` },
@@ -309,9 +330,6 @@ export class Graph {
       if (key) this.focusKey = key;
     });
     svg.addEventListener('keydown', (event) => this.key(event));
-    svg.addEventListener('focusin', (event) => {
-      this.focusKey = event.target.closest('[data-key]')?.dataset.key ?? this.focusKey;
-    });
   }
 
   fold(key) {
@@ -333,16 +351,18 @@ export class Graph {
     event.preventDefault();
   }
 
-  /** step gives the keyboard to the nearest box in a direction. */
+  /** step gives the keyboard to the nearest box in a direction, to the left to one that gives and to the right to one that takes where there is such. */
   step(key, [dx, dy]) {
     const here = middle(this.places.at[key]);
+    const ends = dx < 0 ? ['to', 'from'] : ['from', 'to'];
+    const linked = dx === 0 ? [] : this.edges.filter((edge) => edge[ends[0]] === key && this.places.at[edge[ends[1]]]).map((edge) => edge[ends[1]]);
     let [best, least] = [null, Infinity];
     for (const [other, place] of Object.entries(this.places.at)) {
-      if (other === key || other.startsWith('group ')) continue;
+      if (other === key || other.startsWith('group ') || (linked.length > 0 && !linked.includes(other))) continue;
       const [x, y] = middle(place);
       const [along, aside] = [(x - here[0]) * dx + (y - here[1]) * dy, Math.abs((x - here[0]) * dy) + Math.abs((y - here[1]) * dx)];
-      const far = along + 2.5 * aside;
-      if (along > 4 && far < least) [best, least] = [other, far];
+      const far = Math.abs(along) + 2.5 * aside;
+      if ((along > 4 || linked.length > 0) && far < least) [best, least] = [other, far];
     }
     if (best) this.focus(best);
   }

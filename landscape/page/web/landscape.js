@@ -27,6 +27,7 @@ export class Landscape {
   }
 
   connect() {
+    this.mixed = new Set([...this.nodes.values()].map(({ namespace }) => namespace).filter(Boolean)).size > 1;
     this.children = new Map();
     for (const node of this.nodes.values()) {
       if (!node.parent || !this.nodes.has(node.parent)) continue;
@@ -42,10 +43,11 @@ export class Landscape {
     return found;
   }
 
-  /** name says which node a key is, for people. */
+  /** name says which node a key is, for people: with its namespace where there is more than one. */
   name(key) {
-    const node = this.nodes.get(key);
-    return node ? node.title : key.split('/').pop();
+    const [, namespace, name] = key.split('/');
+    const title = this.nodes.get(key)?.title ?? name;
+    return this.mixed && namespace ? `${namespace}/${title}` : title;
   }
 }
 
@@ -59,26 +61,31 @@ export function isOther(node) {
   return node.kind !== 'Installation';
 }
 
-/** matcher returns whether a node is to be shown, by its text and state. A word such as namespace:x or kind:x asks for just that. */
+/** fields are what a word of a search such as kind:x asks for. */
+const fields = {
+  namespace: (node) => node.namespace, kind: (node) => node.kind, name: (node) => node.name, reason: ({ status }) => status.reason, message: ({ status }) => status.message,
+  revision: ({ status }) => status.revision, cluster: (node) => node.clusters?.join(' '), kustomization: (node) => node.kustomization,
+};
+
+/** matcher returns whether a node is to be shown, by its state and by words, all of which have to be in its namespace and name, or in the field that a word names. */
 export function matcher({ query, wanted }) {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   return (node) => {
     if (wanted.size > 0 && !wanted.has(node.state)) return false;
     return words.every((word) => {
-      const [, field, value] = word.match(/^(namespace|kind|name|reason):(.+)$/) ?? [];
-      if (field) return String(field === 'reason' ? node.status.reason ?? '' : node[field] ?? '').toLowerCase().includes(value);
-      return [node.kind, node.namespace, node.name, node.title, node.word, node.status.reason, node.status.message, node.status.revision, node.kustomization, ...(node.clusters ?? [])]
-        .some((text) => text?.toLowerCase().includes(word));
+      const [, field, value] = word.match(/^(\w+):(.+)$/) ?? [];
+      if (Object.hasOwn(fields, field ?? '')) return (fields[field](node) ?? '').toLowerCase().includes(value);
+      return `${node.namespace ?? ''}/${node.name} ${node.title}`.toLowerCase().includes(word);
     });
   };
 }
 
 /** groupings are the ways in which roots stand together: for a node the key and the title of its group, or nothing. */
 export const groupings = {
-  cluster: (node) => {
+  cluster: (node, landscape) => {
     const clusters = node.clusters ?? [];
     if (clusters.length === 0) return ['none', 'No target'];
-    return [clusters.join(' '), clusters.map((key) => key.split('/')).map(([kind, , name]) => `${kind} ${name}`).join(' and ')];
+    return [clusters.join(' '), clusters.map((key) => `${key.split('/')[0]} ${landscape.name(key)}`).join(' and ')];
   },
   namespace: (node) => [`Namespace//${node.namespace}`, `Namespace ${node.namespace}`],
   kustomization: (node) => {
@@ -100,17 +107,17 @@ export function scene(landscape, { grouping, unfolded, matches }) {
     kept.add(node.key);
     for (const above of landscape.ancestors(node.key)) kept.add(above.key);
   }
-  const boxOf = (node) => {
+  const boxOf = (node, name = node.title) => {
     const children = (landscape.children.get(node.key) ?? []).filter((child) => kept.has(child.key));
-    return { key: node.key, children: unfolded.has(node.key) && children.length > 0 ? children.map(boxOf) : [] };
+    return { key: node.key, name, children: unfolded.has(node.key) && children.length > 0 ? children.map((child) => boxOf(child)) : [] };
   };
   const groups = new Map();
   for (const key of kept) {
     const node = landscape.nodes.get(key);
     if (node.parent && kept.has(node.parent)) continue;
-    const [id, title] = groupings[grouping](node) ?? ['', ''];
+    const [id, title] = groupings[grouping](node, landscape) ?? ['', ''];
     if (!groups.has(id)) groups.set(id, { key: `group ${id}`, title, about: id, children: [] });
-    groups.get(id).children.push(boxOf(node));
+    groups.get(id).children.push(boxOf(node, title.split(/[ /]/).includes(node.namespace) ? node.title : landscape.name(key))); // no namespace that the group says
   }
   const boxes = groups.has('') ? groups.get('').children : [...groups.values()].sort((a, b) => a.title.localeCompare(b.title));
   const edges = landscape.edges.filter((edge) => kept.has(edge.from) && kept.has(edge.to));

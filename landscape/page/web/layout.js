@@ -8,7 +8,7 @@
 import { Graph, layout } from './vendor/dagre/dagre.esm.js';
 
 /** Sizes of boxes, which graph.js draws. */
-const size = { width: 212, height: 50, head: 34, pad: 14, gap: 18, rank: 72 };
+const size = { width: 212, height: 50, head: 34, pad: 14, gap: 18, rank: 96 };
 
 /** wideness is how much wider than high a window mostly is. */
 const wideness = 1.8;

@@ -18,18 +18,29 @@ const graph = new Graph(element('graph'), { select, fold, placed: () => document
 const table = new Table(element('table'), { select });
 const panel = new Panel(element('panel'), { select, shown: () => focusPanel && panel.focus() });
 let focusPanel = false;
+let came = null; // what had the keyboard before the panel
 
 /** select chooses a node; go gives the keyboard to the panel. */
 function select(key, go = false) {
   focusPanel = go;
   const before = look.selected;
+  const active = document.activeElement;
+  if (key && !element('panel').contains(active)) came = active === document.body ? null : active;
   look.selected = key;
   for (const above of landscape.ancestors(key)) look.unfolded.add(above.key);
   remember();
   show();
   if (key && key === before && go) panel.focus();
   if (key) graph.reveal(key);
-  else if (before && look.view === 'graph') graph.focus(before);
+  else if (before) leave(before);
+}
+
+/** leave gives the keyboard back to what had it before the panel, or to what stands for it where that is drawn anew or hidden. */
+function leave(key) {
+  came?.focus({ preventScroll: true });
+  if (document.activeElement === came) return;
+  const view = look.view === 'graph' ? graph : table;
+  view.focus(came?.closest('[data-key]')?.dataset.key ?? key);
 }
 
 function fold(key) {
@@ -85,7 +96,7 @@ function show() {
 
 function showStates() {
   const count = Object.fromEntries(states.map((state) => [state, 0]));
-  for (const node of landscape.nodes.values()) if (!isOther(node)) count[node.state]++;
+  for (const node of landscape.nodes.values()) if (look.view === 'table' || !isOther(node)) count[node.state]++; // the graph has only Installations
   states.forEach((state, i) => {
     const button = element('states').children[i];
     button.setAttribute('aria-pressed', look.wanted.has(state));
@@ -101,7 +112,7 @@ function showNotes() {
   const text = JSON.stringify([others.map((node) => [node.key, describe(node)]), withheld]);
   if (element('notes').dataset.text === text) return;
   element('notes').dataset.text = text;
-  const shown = others.slice(0, 6).map((node) => h('li', {}, h('button', { class: 'link', onclick: () => select(node.key, true) }, icon(node.state), ` ${node.kind} ${node.name}: ${describe(node)}`)));
+  const shown = others.slice(0, 6).map((node) => h('li', {}, h('button', { class: 'link', onclick: () => select(node.key, true) }, icon(node.state), ` ${node.kind} ${landscape.name(node.key)}: ${describe(node)}`)));
   swap(element('notes'),
     others.length > 0 && h('ul', {}, h('li', {}, 'Also not well:'), shown, others.length > 6 && h('li', {}, `and ${others.length - 6} more in the table`)),
     withheld.length > 0 && h('p', {}, `You may not list ${withheld.join(', ')}; they are left out.`));

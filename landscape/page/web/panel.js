@@ -46,7 +46,7 @@ export class Panel {
   link(key, text) {
     if (!this.landscape.nodes.has(key)) return text ?? this.landscape.name(key);
     const node = this.landscape.nodes.get(key);
-    return h('button', { class: 'link', onclick: () => this.told.select(key, true) }, icon(node.state), ' ', text ?? node.title, h('span', { class: 'unseen' }, `, ${describe(node)}`));
+    return h('button', { class: 'link', onclick: () => this.told.select(key, true) }, icon(node.state), ' ', text ?? this.landscape.name(key), h('span', { class: 'unseen' }, `, ${describe(node)}`));
   }
 
   /** section is a part that can be closed, and stays as a person has left it. */
@@ -95,7 +95,7 @@ export class Panel {
     const links = chain.map((link, i) => {
       const { health, drifted, reason, message } = link.status;
       const state = health === 'Well' && drifted ? 'Drifted' : health;
-      const [key, title] = [keyOf(link), `${link.kind} ${link.name}`];
+      const [key, title] = [keyOf(link), `${link.kind} ${this.landscape.mixed && link.namespace ? `${link.namespace}/` : ''}${link.name}`];
       return h('li', { class: state },
         i > 0 && h('span', { class: 'quiet' }, `${chain[i - 1].leads || 'then'} `),
         i > 0 && this.landscape.nodes.has(key) ? this.link(key, title) : [icon(state), ' ', i === 0 ? h('b', {}, title) : title],

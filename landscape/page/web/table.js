@@ -9,7 +9,7 @@ import { ago, describe, icon, revision, states, took } from './look.js';
 
 const columns = [
   { title: 'State', of: (node) => states.indexOf(node.state), cell: (node) => [icon(node.state), ' ', describe(node)] },
-  { title: 'Name', of: (node) => node.path, cell: (node, table) => h('button', { class: 'link', onclick: () => table.told.select(node.key, true) }, node.path) },
+  { title: 'Name', of: (node) => node.path, cell: (node) => h('button', { class: 'link' }, node.path) },
   { title: 'Kind', of: (node) => node.kind, cell: (node) => node.kind },
   { title: 'Namespace', of: (node) => node.namespace ?? '', cell: (node) => node.namespace ?? '' },
   { title: 'Revision', of: (node) => node.status.revision ?? '', cell: (node) => revision(node.status.revision) },
@@ -27,15 +27,18 @@ export class Table {
     this.told = told;
     this.body = h('tbody');
     this.caption = h('caption');
-    this.head = h('thead');
-    swap(element, h('table', {}, this.caption, this.head, this.body));
+    this.heads = columns.map(({ title }, at) => h('th', { scope: 'col' }, h('button', { onclick: () => this.sort(at) }, title, h('span', { class: 'order', 'aria-hidden': 'true' }))));
+    swap(element, h('table', {}, this.caption, h('thead', {}, h('tr', {}, this.heads)), this.body));
   }
 
   /** show brings the rows to what the landscape holds. */
   show(landscape, look) {
     [this.landscape, this.look] = [landscape, look];
-    swap(this.head, h('tr', {}, columns.map(({ title }, at) => h('th', { scope: 'col', 'aria-sort': at === this.sorted.column ? (this.sorted.down ? 'descending' : 'ascending') : 'none' },
-      h('button', { onclick: () => this.sort(at) }, title, h('span', { class: 'order', 'aria-hidden': 'true' }, at !== this.sorted.column ? '' : this.sorted.down ? ' ▼' : ' ▲'))))));
+    this.heads.forEach((head, at) => {
+      const [order, arrow] = at !== this.sorted.column ? ['none', ''] : this.sorted.down ? ['descending', ' ▼'] : ['ascending', ' ▲'];
+      head.setAttribute('aria-sort', order);
+      head.querySelector('.order').textContent = arrow;
+    });
     const nodes = [...landscape.nodes.values()].filter(look.matches).map((node) => ({
       ...node, path: [...landscape.ancestors(node.key).reverse(), node].map(({ title }) => title).join(' / '),
     }));
@@ -47,12 +50,19 @@ export class Table {
       const old = this.rows.get(node.key);
       rows.set(node.key, old?.text === text ? old : { text, element: this.row(node, look.selected === node.key) });
     }
+    const focused = this.body.contains(document.activeElement) && document.activeElement.closest('tr').dataset.key;
     this.rows = rows;
     this.place([...rows.values()].map(({ element }) => element));
+    if (focused) this.focus(focused); // a row that is made anew or moved has lost the keyboard
     swap(this.caption, `${nodes.length} of ${landscape.nodes.size} objects`);
   }
 
-  /** place puts rows in order, and leaves those alone that stand where they should: a row that is moved loses the keyboard. */
+  /** focus gives the keyboard to a row. */
+  focus(key) {
+    this.rows.get(key)?.element.querySelector('button').focus({ preventScroll: true });
+  }
+
+  /** place puts rows in order, and leaves those alone that stand where they should. */
   place(rows) {
     const keep = new Set(rows);
     for (const row of [...this.body.children]) if (!keep.has(row)) row.remove();
@@ -64,13 +74,15 @@ export class Table {
   }
 
   row(node, chosen) {
-    return h('tr', { class: `${node.state} ${chosen ? 'selected' : ''}`, 'data-key': node.key }, columns.map(({ title, cell }) => h(title === 'Name' ? 'th' : 'td', { scope: title === 'Name' ? 'row' : undefined, 'data-title': title }, cell(node, this))));
+    const open = ({ target }) => {
+      if (target.closest('button') || getSelection().type !== 'Range') this.told.select(node.key, true); // a text that is marked is to be copied
+    };
+    return h('tr', { class: `${node.state} ${chosen ? 'selected' : ''}`, 'data-key': node.key, onclick: open }, columns.map(({ title, cell }) => h(title === 'Name' ? 'th' : 'td', { scope: title === 'Name' ? 'row' : undefined, 'data-title': title }, cell(node))));
   }
 
   sort(column) {
     this.sorted = { column, down: this.sorted.column === column && !this.sorted.down };
     this.show(this.landscape, this.look);
-    this.head.querySelectorAll('button')[column].focus();
   }
 }
 

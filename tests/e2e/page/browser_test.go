@@ -134,7 +134,7 @@ func (b *browser) theme(dark bool) {
 // press sends keys to whatever has the keyboard.
 func (b *browser) press(keys string) {
 	b.Helper()
-	named := map[string]string{"ArrowRight": kb.ArrowRight, "Enter": kb.Enter, "Escape": kb.Escape, "Tab": kb.Tab}
+	named := map[string]string{"ArrowLeft": kb.ArrowLeft, "ArrowRight": kb.ArrowRight, "Enter": kb.Enter, "Escape": kb.Escape, "Tab": kb.Tab}
 	b.run(chromedp.KeyEvent(cmp.Or(named[keys], keys)))
 }
 

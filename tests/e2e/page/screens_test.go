@@ -157,7 +157,8 @@ func TestTheGraphIsReachableByKeyboard(t *testing.T) {
 	s.shop(nil)
 	b := open(t, serve(t, s.namespace), 1440, 900)
 	b.look("")
-	b.tabTo("#graph .node")
+	b.tabTo("#graph, #graph *")
+	require.True(t, ask[bool](b, `document.activeElement.matches('.node:focus-visible')`), "the first stop in the graph is a node, and is seen to be")
 	first := ask[string](b, `document.activeElement.dataset.key`)
 
 	b.press("ArrowRight")
@@ -175,6 +176,49 @@ func TestTheGraphIsReachableByKeyboard(t *testing.T) {
 	b.press("/")
 	b.press("opensearch-is-nowhere")
 	b.await(`document.querySelector('#empty').textContent === 'Nothing matches the search.'`)
+}
+
+func TestLeftLeadsToWhoGives(t *testing.T) {
+	s := newScene(t)
+	s.install(part{name: "network", exports: []string{"zone"}})
+	for _, name := range []string{"cache", "gateway"} { // stand as near as the database does
+		s.install(part{name: name, imports: []string{"zone"}})
+	}
+	s.install(part{name: "database", imports: []string{"zone"}, exports: []string{"database-url"}})
+	for _, name := range []string{"api", "billing"} {
+		s.install(part{name: name, imports: []string{"database-url"}})
+	}
+	b := open(t, serve(t, s.namespace), 1440, 900)
+	for _, name := range []string{"api", "billing"} {
+		b.look("")
+		b.focus("Installation/" + s.namespace + "/" + name)
+
+		b.press("ArrowLeft")
+
+		b.await(`document.activeElement.dataset.key?.endsWith('/database')`)
+	}
+}
+
+func TestARowKeepsTheKeyboard(t *testing.T) {
+	s := newScene(t)
+	s.install(part{name: "database"})
+	s.install(part{name: "web"})
+	b := open(t, serve(t, s.namespace), 1440, 900)
+	b.look("#view=table")
+	b.tabTo(`#table [data-key$="/database"] button`)
+	const focused = `document.activeElement?.closest('tr')?.dataset.key.endsWith('/database')`
+
+	inst := &v1alpha1.Installation{}
+	require.NoError(t, s.client.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "database"}, inst))
+	inst.Status.JobStatus = s.status(mood{phase: v1alpha1.PhaseFailed, reason: "RenderFailed", message: "no value for title"}, 0, 10, "")
+	require.NoError(t, s.client.Status().Update(t.Context(), inst))
+
+	b.await(`document.querySelector('#table [data-key$="/database"]').textContent.includes('no value for title')`)
+	b.await(focused)
+	b.press("Enter")
+	b.await(`document.activeElement?.matches('#panel h2')`)
+	b.press("Escape")
+	b.await(`document.querySelector('#panel').hidden && ` + focused)
 }
 
 func TestTheTableSearchesSortsAndOpens(t *testing.T) {
