@@ -64,7 +64,10 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, snapshots <-c
 			if err := s.viewers.publish(snapshot, s.Cluster, s.Namespace, time.Now()); err != nil {
 				return err
 			}
-			time.Sleep(rest)
+			select {
+			case <-ctx.Done():
+			case <-time.After(rest):
+			}
 		case err := <-failed:
 			if ctx.Err() != nil {
 				return nil

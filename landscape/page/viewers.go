@@ -39,11 +39,7 @@ type state struct {
 type viewers struct {
 	mu    sync.Mutex
 	state *state
-	open  int
 }
-
-// mostViewers is how many may follow the landscape at once.
-const mostViewers = 100
 
 func (v *viewers) current() *state {
 	v.mu.Lock()
@@ -100,21 +96,6 @@ const (
 
 // stream sends the landscape, and from then on its changes, as server-sent events. Who is too slow for each change gets the whole again.
 func (v *viewers) stream(w http.ResponseWriter, r *http.Request) {
-	v.mu.Lock()
-	full := v.open >= mostViewers
-	if !full {
-		v.open++
-	}
-	v.mu.Unlock()
-	if full {
-		http.Error(w, fmt.Sprintf("%d viewers follow the landscape already", mostViewers), http.StatusServiceUnavailable)
-		return
-	}
-	defer func() {
-		v.mu.Lock()
-		v.open--
-		v.mu.Unlock()
-	}()
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
 	send := func(format string, args ...any) bool {
