@@ -18,9 +18,11 @@ import (
 	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -51,6 +53,9 @@ type shelf struct {
 	// listed says that all objects are here; others are read below, once. unread says of those why they are not here.
 	listed bool
 	unread map[client.ObjectKey]error
+	// reads counts what was read below by namespace, and whole has the namespaces of which all was.
+	reads map[string]int
+	whole map[string]bool
 	// past has what was replaced since the mark; nil for what was not there.
 	past map[client.ObjectKey]client.Object
 	// indexers and entries are by field; entries by namespace and value.
@@ -72,7 +77,7 @@ func (s *store) kindOf(object runtime.Object) (*shelf, schema.GroupVersionKind, 
 	kind := s.kinds[gvk.GroupKind()]
 	if kind == nil {
 		kind = &shelf{
-			objects: map[client.ObjectKey]client.Object{}, unread: map[client.ObjectKey]error{}, past: map[client.ObjectKey]client.Object{}, listed: s.below == nil,
+			objects: map[client.ObjectKey]client.Object{}, unread: map[client.ObjectKey]error{}, past: map[client.ObjectKey]client.Object{}, listed: s.below == nil, reads: map[string]int{}, whole: map[string]bool{},
 			indexers: map[string]client.IndexerFunc{}, entries: map[string]map[string]map[client.ObjectKey]bool{},
 		}
 		s.kinds[gvk.GroupKind()] = kind
@@ -189,6 +194,15 @@ func (s *store) find(ctx context.Context, kind *shelf, gvk schema.GroupVersionKi
 	if err, known := kind.unread[key]; kind.listed || known || s.rewound && isReplaced {
 		return nil, cmp.Or(err, error(absent))
 	}
+	if kind.reads[key.Namespace]++; kind.reads[key.Namespace] == manyReads && s.readAll(ctx, kind, gvk, key.Namespace) == nil {
+		kind.whole[key.Namespace] = true
+	}
+	if kind.whole[key.Namespace] {
+		if kind.objects[key] == nil {
+			return nil, absent
+		}
+		return kind.objects[key], nil
+	}
 	fresh, err := s.scheme.New(gvk)
 	if err != nil {
 		return nil, err
@@ -200,6 +214,33 @@ func (s *store) find(ctx context.Context, kind *shelf, gvk schema.GroupVersionKi
 	}
 	kind.put(object)
 	return object, nil
+}
+
+// manyReads is how many objects of a namespace are read one by one before all of a kind are listed.
+const manyReads = 20
+
+// readAll takes over the objects of a namespace that are not known yet, but for the records of Helm: they are large, and no controller reads them.
+func (s *store) readAll(ctx context.Context, kind *shelf, gvk schema.GroupVersionKind, namespace string) error {
+	fresh, err := s.scheme.New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	if err != nil {
+		return err
+	}
+	list, options := fresh.(client.ObjectList), []client.ListOption{client.InNamespace(namespace)}
+	if gvk == corev1.SchemeGroupVersion.WithKind("Secret") {
+		options = append(options, client.MatchingFieldsSelector{Selector: fields.OneTermNotEqualSelector("type", "helm.sh/release.v1")})
+	}
+	if err := s.below.List(ctx, list, options...); err != nil {
+		return err
+	}
+	return apimeta.EachListItem(list, func(item runtime.Object) error {
+		object := item.(client.Object)
+		key := client.ObjectKeyFromObject(object)
+		_, isReplaced := kind.past[key]
+		if kind.objects[key] == nil && kind.unread[key] == nil && !isReplaced {
+			kind.put(object)
+		}
+		return nil
+	})
 }
 
 // Get reads an object, or its metadata.

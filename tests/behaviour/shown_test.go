@@ -6,7 +6,11 @@ package behaviour
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,7 +25,9 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
+	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
 
 // ownScene returns a scene on a cluster of its own, whose controller looks after Environments.
@@ -30,7 +36,7 @@ func ownScene(t *testing.T) *scene {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*landscape.Patience)
 	t.Cleanup(cancel)
 	p := platform.New(t, platform.Options{
-		ControllerManager: true, Flux: true, Git: true, LandscaperCRDs: true, AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
+		ControllerManager: true, Flux: true, Git: true, Audit: true, LandscaperCRDs: true, AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
 	})
 	for _, name := range []string{"ls-system", "ls-env-east"} {
 		require.NoError(t, p.Apply(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.DeployerEnvironmentLabel: "east"}}}))
@@ -154,4 +160,96 @@ func TestSixStatesAreShown(t *testing.T) {
 			}, landscape.Patience, time.Second)
 		})
 	}
+}
+
+// exporting deploys a ConfigMap with a value, and exports that.
+func exporting(value string) string {
+	return landscape.Blueprint(map[string]any{
+		"imports": append(landscape.DataImports("name"), map[string]any{"name": "cluster", "type": "target", "targetType": "landscaper.gardener.cloud/kubernetes-cluster"}),
+		"exports": landscape.DataImports("value"),
+		"deployExecutions": landscape.GoTemplate("deployItems:\n" + manifestItem("config", "{{ .imports.name }}", value) + `
+    exports:
+      exports:
+      - key: value
+        jsonPath: data.value
+        fromResource: {apiVersion: v1, kind: ConfigMap, name: "{{ .imports.name }}", namespace: "{{ .imports.cluster.metadata.namespace }}"}
+`),
+		"exportExecutions": landscape.GoTemplate("exports: {value: {{ .values.deployitems.config.value }}}"),
+	})
+}
+
+// TestSoakDiffOfManyInstallations changes the one blueprint of 500 Installations, each of which exports something.
+func TestSoakDiffOfManyInstallations(t *testing.T) {
+	const many = 500
+	s := ownScene(t)
+	s.Target("cluster")
+	repo, err := s.Git.CreateRepository(s.Ctx, s.Namespace)
+	require.NoError(t, err)
+	var units strings.Builder
+	for i := range many {
+		fmt.Fprintf(&units, `---
+apiVersion: landscaper.gardener.cloud/v1alpha1
+kind: Installation
+metadata: {name: unit-%03[1]d, namespace: %[2]s, annotations: {%[3]s: "true"}}
+spec:
+  blueprint: {sourceRef: {kind: GitRepository, name: shop}, path: blueprints/unit}
+  imports: {targets: [{name: cluster, target: cluster}]}
+  importDataMappings: {name: unit-%03[1]d}
+  exports: {data: [{name: value, dataRef: value-%03[1]d}]}
+`, i, s.Namespace, v1alpha1.ReconcileIfChangedAnnotation)
+	}
+	_, err = repo.Commit(s.Ctx, "A blueprint", map[string][]byte{"blueprints/unit/blueprint.yaml": []byte(exporting("one"))})
+	require.NoError(t, err)
+	s.apply(fmt.Sprintf(`
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: shop}
+spec: {interval: 1h, url: %q, ref: {branch: main}}
+`, repo.CloneURL), units.String())
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		all, succeeded := &v1alpha1.InstallationList{}, 0
+		require.NoError(c, s.Client().List(s.Ctx, all, client.InNamespace(s.Namespace)))
+		for i := range all.Items {
+			if all.Items[i].Status.Phase == v1alpha1.PhaseSucceeded {
+				succeeded++
+			}
+		}
+		assert.Equal(c, many, succeeded)
+	}, landscape.Patience, time.Second)
+	dir := t.TempDir()
+	for name, text := range map[string]string{".git/HEAD": "ref: refs/heads/main\n", "installations/units.yaml": units.String(), "blueprints/unit/blueprint.yaml": exporting("two")} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	user := "differ-of-" + s.Namespace
+	config, err := s.NewUser(user, landscape.AllRights...)
+	require.NoError(t, err)
+	access, err := platform.KubeconfigFor(config)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "kubeconfig"), access, 0o600))
+	cli, err := binaries.BuildCLI(s.Ctx)
+	require.NoError(t, err)
+	diff := exec.CommandContext(s.Ctx, cli, "diff", "-f", "installations", "--kubeconfig", "kubeconfig")
+	diff.Dir = dir
+	began := time.Now()
+
+	out, _ := diff.CombinedOutput()
+
+	took, used := time.Since(began), diff.ProcessState.SysUsage().(*syscall.Rusage).Maxrss>>10 // KiB on Linux
+	sent, err := s.Requests(s.Ctx, began)
+	require.NoError(t, err)
+	verbs := map[string]int{}
+	for _, request := range sent {
+		if request.User == user {
+			verbs[request.Verb]++
+		}
+	}
+	state := diff.ProcessState
+	t.Logf("%s, of them computing %s, %d MiB, requests %v", took, state.UserTime()+state.SystemTime(), used, verbs)
+	assert.Equal(t, 1, diff.ProcessState.ExitCode())
+	assert.Contains(t, string(out), fmt.Sprintf("► jobs that start: %d; objects on targets added: 0, changed: %d, deleted: 0\n", many, many))
+	assert.LessOrEqual(t, took, pace.Within(10*time.Second))
+	assert.LessOrEqual(t, used, int64(300))
+	assert.LessOrEqual(t, verbs["get"]+verbs["list"], 100, "there are not more of them where there are more Installations")
+	assert.Len(t, verbs, 2, "nothing is written")
 }
