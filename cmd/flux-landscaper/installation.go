@@ -69,6 +69,7 @@ func inspected(s *landscape.Snapshot, under client.Object, failed bool) []*insta
 func inspect(s *landscape.Snapshot, inst *v1alpha1.Installation, seen map[types.UID]bool) *installationTree {
 	seen[inst.UID] = true
 	out := &installationTree{Installation: inst}
+	inst.ManagedFields = nil
 	for _, child := range s.Children(inst) {
 		switch child := child.(type) {
 		case *v1alpha1.Installation:
@@ -77,8 +78,10 @@ func inspect(s *landscape.Snapshot, inst *v1alpha1.Installation, seen map[types.
 			}
 		case *v1alpha1.Execution:
 			out.Execution = &executionTree{Execution: child}
+			child.ManagedFields = nil
 			for _, item := range s.Children(child) {
 				if item, ok := item.(*v1alpha1.DeployItem); ok {
+					item.ManagedFields = nil
 					out.Execution.DeployItems = append(out.Execution.DeployItems, deployItemLeaf{item})
 				}
 			}

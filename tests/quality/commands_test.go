@@ -4,6 +4,7 @@
 package quality
 
 import (
+	"os"
 	"path"
 	"regexp"
 	"strings"
@@ -36,4 +37,20 @@ func TestPagesShowCommandsThatExist(t *testing.T) {
 		}
 	})
 	require.Greater(t, shown, 20)
+}
+
+// TestWhatCommandsPrintAsJSONIsDocumented looks in the table before the generated help.
+func TestWhatCommandsPrintAsJSONIsDocumented(t *testing.T) {
+	content, err := os.ReadFile(loaded(t).Path("docs/reference/cli.md"))
+	require.NoError(t, err)
+	said, help, _ := strings.Cut(string(content), "<!-- generated")
+	checked := 0
+	for _, command := range regexp.MustCompile(`(?ms)^## ([a-z -]+)$.*?^Global Flags`).FindAllStringSubmatch(help, -1) {
+		name := regexp.MustCompile("^get .*").ReplaceAllString(command[1], "get")
+		if regexp.MustCompile(`(?m)^ +-o, --output string .*\bjson\b`).MatchString(command[0]) {
+			checked++
+			assert.Contains(t, said, "`"+name+"`", "the table has no row")
+		}
+	}
+	assert.Greater(t, checked, 20)
 }
