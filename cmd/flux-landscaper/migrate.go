@@ -51,7 +51,8 @@ func migrateCheckCommand() *cobra.Command {
 			"  Runs      a job starts at once, or goes on\n" +
 			"  Refused   its next job fails\n\n" +
 			"Manifests are compared by dry runs on the targets, with the rights of the Targets. Charts are rendered and compared with the stored release, and\n" +
-			"that with the target. Nothing is written. The exit status is 1 if anything changes, runs or is refused, and while Gardener Landscaper runs.",
+			"that with the target. Nothing is written. The exit status is 1 if anything is not proven, changes, runs or is refused, and while Gardener Landscaper\n" +
+			"runs.",
 		Example: "  flux-landscaper migrate check\n  flux-landscaper migrate check --all -o json",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
@@ -98,7 +99,7 @@ func (f *migrateFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	bad := func(finding *migration.Finding) bool {
-		return slices.Contains([]migration.Outcome{migration.Changes, migration.Runs, migration.Refused}, finding.Outcome)
+		return slices.Contains([]migration.Outcome{migration.Unproven, migration.Changes, migration.Runs, migration.Refused}, finding.Outcome)
 	}
 	if len(running) > 0 || slices.ContainsFunc(findings, bad) {
 		return errReported
