@@ -4,11 +4,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/landscape"
 	"github.com/flux-landscaper/flux-landscaper/landscape/forecast"
 )
@@ -17,7 +19,7 @@ import (
 type diffFlags struct {
 	cluster
 	path, against, output string
-	all                   bool
+	all, live             bool
 }
 
 func forecastCommand() *cobra.Command {
@@ -41,6 +43,7 @@ func forecastCommand() *cobra.Command {
 	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "Compare the landscapes of all namespaces.")
 	flags.StringVarP(&f.path, "path", "f", "", "The directory with the landscape. Paths of blueprints are those of the Git repository around it.")
 	flags.StringVar(&f.against, "against", againstCluster, "What to compare with: cluster, or a Git revision such as main or HEAD~1.")
+	flags.BoolVar(&f.live, "live", false, "Ask the API servers of the targets, too, by dry runs with the rights of the Targets: show what they refuse, and what a job sets back.")
 	flags.StringVarP(&f.output, "output", "o", "text", "How to print the result: text, json, or markdown for pull requests.")
 	cmd.MarkFlagsMutuallyExclusive("all-namespaces", "namespace")
 	_ = cmd.MarkFlagRequired("path")
@@ -54,6 +57,9 @@ const againstCluster = "cluster"
 func (f *diffFlags) diff(cmd *cobra.Command) error {
 	if err := checkOutput(f.output, "text", "json", "markdown"); err != nil {
 		return err
+	}
+	if f.live && f.against != againstCluster {
+		return errors.New("--live asks the targets of the landscape in the cluster: leave out --against")
 	}
 	root, folder, err := openArtifact(f.path, "")
 	if err != nil {
@@ -89,6 +95,11 @@ func (f *diffFlags) diff(cmd *cobra.Command) error {
 			return err
 		}
 		former.Cluster, former.Namespace = v.client, v.namespace
+		if f.live {
+			if former.Targets, err = target.New(target.Options{Landscaper: v.config, LegacyTokens: true}); err != nil {
+				return err
+			}
+		}
 	}
 	found, err := forecast.Of(cmd.Context(), former, files)
 	if err != nil {

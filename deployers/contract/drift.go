@@ -80,6 +80,8 @@ type Drift struct {
 	Live metav1.Object
 	// Err is why the object could not be compared or corrected.
 	Err error
+	// Refused is why the API server would not take a correction; rehearsals ask for it.
+	Refused error
 }
 
 // IsDrifted reports whether the object was not as it was deployed.

@@ -30,6 +30,8 @@ type Change struct {
 	Verb Verb
 	// Fields are those that an update changes, as JSON pointers.
 	Fields []string
+	// Refused is why the API server of the target would not take it; nil where it would, or was not asked.
+	Refused error
 }
 
 // Verb is what happens to an object.
@@ -70,9 +72,9 @@ func ChangesOf(found []Drift) ([]Change, error) {
 		case drift.Err != nil:
 			problems = append(problems, drift.Err)
 		case drift.Missing:
-			changes = append(changes, Change{Resource: drift.Resource, Verb: Create})
+			changes = append(changes, Change{Resource: drift.Resource, Verb: Create, Refused: drift.Refused})
 		case len(drift.Fields) > 0:
-			changes = append(changes, Change{Resource: drift.Resource, Verb: Update, Fields: drift.Fields})
+			changes = append(changes, Change{Resource: drift.Resource, Verb: Update, Fields: drift.Fields, Refused: drift.Refused})
 		}
 	}
 	return changes, errors.Join(problems...)

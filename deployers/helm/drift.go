@@ -103,15 +103,29 @@ func (j *job) releaseDrift(ctx context.Context, options resources.DriftOptions) 
 	if err != nil {
 		return nil, err
 	}
-	release := managedresource.ReleaseReference{Name: deployed.Name, Namespace: deployed.Namespace}
+	found, err := resources.FindDrift(ctx, j.session(), desired, ofRelease(deployed.Namespace, deployed.Name, options))
+	return append(found, contract.Drift{Resource: record}), err // it may have been missing
+}
+
+// ofRelease makes options those for the objects of a release.
+func ofRelease(namespace, name string, options resources.DriftOptions) resources.DriftOptions {
+	release := managedresource.ReleaseReference{Name: name, Namespace: namespace}
 	options.OfRelease, options.Manager = &release, engine.FieldManager
-	options.Labels, options.Annotations = engine.Ownership(release.Namespace, release.Name)
+	options.Labels, options.Annotations = engine.Ownership(namespace, name)
 	options.IsForeign = func(live *unstructured.Unstructured) bool {
 		other, isMarked := helmv1alpha1.ReleaseOn(live)
 		return isMarked && other != release
 	}
-	found, err := resources.FindDrift(ctx, j.session(), desired, options)
-	return append(found, contract.Drift{Resource: record}), err // it may have been missing
+	return options
+}
+
+// DriftOptions say how the objects that an item puts on its target are compared with those that are there.
+func DriftOptions(config *helmv1alpha1.ProviderConfiguration) resources.DriftOptions {
+	options := resources.DriftOptions{DefaultNamespace: config.Namespace, Strategy: config.UpdateStrategy, OnImmutable: config.OnImmutable}
+	if config.IsHelmDeployment() {
+		return ofRelease(config.Namespace, config.Name, options)
+	}
+	return options
 }
 
 // lostDrift tells of a release without a record that the record is missing, and which objects are; nothing says what the others should be like.

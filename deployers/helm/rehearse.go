@@ -42,9 +42,7 @@ func (d *deployer) Rehearse(ctx context.Context, item *contract.Item) ([]contrac
 	if err != nil {
 		return nil, err
 	}
-	changes, err := resources.Rehearse(ctx, j.session(), j.desired, j.status.ManagedResources, resources.DriftOptions{
-		DefaultNamespace: j.config.Namespace, Strategy: j.config.UpdateStrategy,
-	})
+	changes, err := resources.Rehearse(ctx, j.session(), j.desired, j.status.ManagedResources, DriftOptions(j.config))
 	changes, unknown := j.certain(changes, chance)
 	return changes, errors.Join(err, unknown)
 }

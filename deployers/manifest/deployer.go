@@ -170,5 +170,5 @@ func (d *Deployer) Rehearse(ctx context.Context, item *contract.Item) ([]contrac
 	if err != nil {
 		return nil, err
 	}
-	return resources.Rehearse(ctx, r.session, r.desired, r.recorded.ManagedResources, resources.DriftOptions{Strategy: r.config.UpdateStrategy})
+	return resources.Rehearse(ctx, r.session, r.desired, r.recorded.ManagedResources, resources.DriftOptions{Strategy: r.config.UpdateStrategy, OnImmutable: r.config.OnImmutable})
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"strings"
 	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -28,16 +29,17 @@ const correctionTime = 10 * time.Second
 // DriftOptions says what counts as drift.
 type DriftOptions struct {
 	contract.DriftSearch
-	// Strategy as in ApplyOptions.
-	Strategy managedresource.UpdateStrategy
+	// Strategy and OnImmutable as in ApplyOptions.
+	Strategy    managedresource.UpdateStrategy
+	OnImmutable managedresource.OnImmutable
 	// DefaultNamespace as in ApplyOptions.
 	DefaultNamespace string
 	// Ignore are fields that do not count.
 	Ignore []managedresource.IgnoreRule
 	// Manager is the name under which fields were written; empty means FieldManager.
 	Manager string
-	// Unmarked leaves the marks of the owner out of the comparison.
-	Unmarked bool
+	// Rehearsal leaves the marks of the owner out of the comparison, and says what the API server would refuse.
+	Rehearsal bool
 	// OfRelease is the Helm release that the objects are part of: they carry its marks in place of those of the owner. Nil for none.
 	OfRelease *managedresource.ReleaseReference
 	// Marks are the labels and annotations of the objects of that release.
@@ -101,7 +103,7 @@ func FindDrift(ctx context.Context, s *Session, desired []Desired, options Drift
 // of the owner. It sends dry runs only.
 func Rehearse(ctx context.Context, s *Session, desired []Desired, recorded []managedresource.ManagedResourceStatus, options DriftOptions) ([]contract.Change, error) {
 	var wanted []managedresource.ManagedResourceStatus
-	options.Unmarked = true
+	options.Rehearsal = true
 	for _, d := range desired {
 		ref := ReferenceTo(d.Object)
 		if t, err := prepare(ctx, s, d, nil, options.DefaultNamespace); err == nil {
@@ -123,7 +125,7 @@ func Rehearse(ctx context.Context, s *Session, desired []Desired, recorded []man
 
 func prepareSearch(ctx context.Context, s *Session, d Desired, options DriftOptions) (task, error) {
 	t, err := prepare(ctx, s, d, nil, options.DefaultNamespace)
-	if err != nil || options.OfRelease == nil && !options.Unmarked {
+	if err != nil || options.OfRelease == nil && !options.Rehearsal {
 		return t, err
 	}
 	t.Object = t.unmarked.DeepCopy()
@@ -189,8 +191,8 @@ func (d *driftSearch) try(ctx context.Context) contract.Drift {
 	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
 		drift.Err = ErrLostRace
 		return drift
-	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) && !IsUnauthorized(err):
-		result = next // the difference is all that can be said
+	case isRefusal(err):
+		result, drift.Refused = next, d.refusal(ctx, live, err) // the difference is all that can be said
 	case err != nil:
 		drift.Err = ObjectError("compare", d.task.ref, err)
 		return drift
@@ -202,6 +204,26 @@ func (d *driftSearch) try(ctx context.Context) contract.Drift {
 		d.correct(ctx, &drift, next)
 	}
 	return drift
+}
+
+// isRefusal reports whether an API server does not take an object, whoever sends it.
+func isRefusal(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) && !IsUnauthorized(err)
+}
+
+// refusal is how a job fails on a refusal; nil where it makes the object anew, and where a webhook cannot be asked by dry runs. Live is nil for a new object.
+func (d *driftSearch) refusal(ctx context.Context, live *unstructured.Unstructured, err error) error {
+	switch {
+	case strings.Contains(err.Error(), "does not support dry run"):
+		return nil
+	case live == nil:
+		return ObjectError("create", d.task.ref, err)
+	case d.options.OfRelease != nil:
+		return ObjectError("update", d.task.ref, err)
+	}
+	t := d.task
+	t.known, t.rehearsing, t.asks, t.onImmutable = true, true, wishesOf(d.options.Strategy, t.unmarked, live), d.options.OnImmutable
+	return (&writer{owner: d.owner}).immutable(ctx, t, "update", live, err).err
 }
 
 // rehearse returns what the API server would store. It names no version, so that writers of the status do not disturb it.
@@ -315,6 +337,16 @@ func (d *driftSearch) missing(ctx context.Context) contract.Drift {
 		drift.Missing = false
 		return drift
 	}
+	resource := Client(d.cluster, d.task.kind, d.task.ref.Namespace)
+	if d.options.Rehearsal {
+		_, err := resource.Create(ctx, d.task.Object, metav1.CreateOptions{FieldManager: d.manager(), DryRun: []string{metav1.DryRunAll}})
+		switch {
+		case isRefusal(err):
+			drift.Refused = d.refusal(ctx, nil, err)
+		case err != nil && !apierrors.IsAlreadyExists(err):
+			drift.Err = ObjectError("create", d.task.ref, err)
+		}
+	}
 	if d.options.Correct == nil || !d.options.Correct(d.task.ref) {
 		return drift
 	}
@@ -322,7 +354,7 @@ func (d *driftSearch) missing(ctx context.Context) contract.Drift {
 	defer cancel()
 	object := d.task.Object.DeepCopy()
 	annotate(object, d.task.AnnotateBeforeCreate)
-	created, err := Client(d.cluster, d.task.kind, d.task.ref.Namespace).Create(ctx, object, metav1.CreateOptions{FieldManager: d.manager()})
+	created, err := resource.Create(ctx, object, metav1.CreateOptions{FieldManager: d.manager()})
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		drift.Err = ErrLostRace

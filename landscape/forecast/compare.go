@@ -153,7 +153,7 @@ func (s *simulation) itemChange(ctx context.Context, name string, was, is *v1alp
 		change.What = Deleted
 	case replaced || !equality.Semantic.DeepEqual(was.Spec, is.Spec):
 		change.What, change.Fields = Changed, fieldsOf("", s.described(was), s.described(is))
-	case s.started[client.ObjectKey{Namespace: is.Namespace, Name: is.Labels[v1alpha1.ExecutionManagedByLabel]}] == "" || !readsMore(is):
+	case s.started[client.ObjectKey{Namespace: is.Namespace, Name: is.Labels[v1alpha1.ExecutionManagedByLabel]}] == "" || s.targets == nil && !readsMore(is):
 		return nil // the same again
 	}
 	moves := was != nil && is != nil && (replaced || !equality.Semantic.DeepEqual(was.Spec.Target, is.Spec.Target))
@@ -166,6 +166,7 @@ func (s *simulation) itemChange(ctx context.Context, name string, was, is *v1alp
 	}
 	if len(change.Unknown) == 0 {
 		change.Objects = objectChanges(before, after, moves, was != nil && s.isKept(was))
+		s.ask(ctx, is, after, change)
 	}
 	if change.What == "" && len(change.Objects)+len(change.Unknown) == 0 {
 		return nil

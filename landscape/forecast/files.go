@@ -29,6 +29,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/kustomize/api/konfig"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
@@ -47,6 +51,8 @@ type Files struct {
 	// archive of the repository, as a source of Flux offers it, and remotes that it is kept at.
 	archive []byte
 	remotes []string
+	// built is what Kustomize makes of the folder, once it has been asked.
+	built []byte
 }
 
 // Directory reads a landscape in a folder of a repository.
@@ -98,8 +104,53 @@ func (f *Files) Namespaces() ([]string, error) {
 	return slices.Sorted(maps.Keys(named)), err
 }
 
+// manifests reads the objects of the landscape, as Kustomize makes them where the folder has a file of it.
 func (f *Files) manifests() ([]lint.Manifest, error) {
+	for _, name := range konfig.RecognizedKustomizationFileNames() {
+		file := path.Join(f.folder, name)
+		if _, err := fs.Stat(f.root, file); err != nil {
+			continue
+		}
+		if err := f.build(); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		return lint.ManifestsIn(file, f.built)
+	}
 	return lint.Manifests([]lint.Place{{Artifact: f.root, Path: cmp.Or(f.folder, "."), Name: f.folder}})
+}
+
+// build lets Kustomize work on the archive of the repository, as Flux does.
+func (f *Files) build() error {
+	if f.built != nil {
+		return nil
+	}
+	files := filesys.MakeFsInMemory()
+	for reader := tar.NewReader(bytes.NewReader(f.archive)); ; {
+		header, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if header.Typeflag != tar.TypeReg {
+			continue
+		}
+		text, err := io.ReadAll(reader)
+		if err == nil {
+			err = files.WriteFile(path.Join("/", header.Name), text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	options := &krusty.Options{LoadRestrictions: types.LoadRestrictionsNone, PluginConfig: types.DisabledPluginConfig()}
+	made, err := krusty.MakeKustomizer(options).Run(files, path.Join("/", f.folder))
+	if err != nil {
+		return err
+	}
+	f.built, err = made.AsYaml()
+	return err
 }
 
 // extract writes the files of a tar into a directory. Links that lead out of it are left out.
@@ -222,6 +273,8 @@ type kustomization struct {
 	client.ObjectKey
 	folder, namespace string
 	prunes, fills     bool
+	// alters says that it changes what it applies beyond that.
+	alters bool
 }
 
 // kustomizationsOf returns the Kustomizations that apply what is below the folder of the files.
@@ -239,6 +292,7 @@ func kustomizationsOf(snapshot *landscape.Snapshot, files *Files) []kustomizatio
 		}
 		found = append(found, kustomization{
 			client.ObjectKeyFromObject(k), folder, k.Spec.TargetNamespace, k.Spec.Prune && isBelow(folder, files.folder), k.Spec.PostBuild != nil,
+			len(k.Spec.Patches)+len(k.Spec.Images)+len(k.Spec.Components)+len(k.Spec.NamePrefix)+len(k.Spec.NameSuffix) > 0,
 		})
 	}
 	return found
@@ -265,6 +319,11 @@ func (s *simulation) apply(ctx context.Context, files *Files, namespace string) 
 	manifests, err := files.manifests()
 	if err != nil {
 		return err
+	}
+	for _, k := range s.kustomizations {
+		if k.alters {
+			s.notes = append(s.notes, fmt.Sprintf("Kustomization %s changes what it applies by patches, images, components, a prefix or a suffix: that is left out", k.ObjectKey))
+		}
 	}
 	former := s.present
 	s.present = map[landscape.ID]bool{}

@@ -29,6 +29,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/landscape"
 	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 	"github.com/flux-landscaper/flux-landscaper/sources/fetch"
@@ -44,6 +45,7 @@ func Of(ctx context.Context, former Former, files *Files) (*Forecast, error) {
 		return nil, err
 	}
 	defer s.close()
+	s.targets = former.Targets
 	if former.Files == nil {
 		err = s.copyCluster(ctx, former.Cluster, former.Namespace, files)
 	} else if err = s.apply(ctx, former.Files, former.Namespace); err == nil {
@@ -85,6 +87,8 @@ type Former struct {
 	Namespace string
 	// Files are those of another revision.
 	Files *Files
+	// Targets open the targets of jobs, whose API servers are asked by dry runs then; nil asks none.
+	Targets *target.Clients
 }
 
 // simulation is one landscape in memory with all that works on it.
@@ -96,6 +100,9 @@ type simulation struct {
 	downloads     *fetch.Store
 	registries    *oci.Client
 	charts        *charts
+	// targets are asked what they say to jobs, but for those that are silent; nil asks none.
+	targets *target.Clients
+	silent  map[client.ObjectKey]error
 
 	// hidden are the kinds that the reader may not list, in the plural, and unseen those of them without which nobody knows what a job does.
 	hidden, unseen []string
@@ -123,7 +130,7 @@ func newSimulation(cluster client.Client, alone bool) (*simulation, error) {
 			return nil, err
 		}
 	}
-	s := &simulation{artifacts: newArtifacts(), started: map[client.ObjectKey]string{}, unread: map[client.ObjectKey]error{}, unsure: map[client.ObjectKey][]string{}}
+	s := &simulation{artifacts: newArtifacts(), silent: map[client.ObjectKey]error{}, started: map[client.ObjectKey]string{}, unread: map[client.ObjectKey]error{}, unsure: map[client.ObjectKey][]string{}}
 	if alone || cluster == nil {
 		s.store = newStore(scheme, nil, nil)
 	} else {

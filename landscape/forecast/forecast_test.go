@@ -17,6 +17,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/deployers/target"
 	"github.com/flux-landscaper/flux-landscaper/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
@@ -78,6 +80,16 @@ func TestShownAt80And140Columns(t *testing.T) {
 			"spec: {imports: {data: [{name: index, dataRef: index}]}, blueprint: {inline: {filesystem: {blueprint.yaml: {$type: yaml, value: {apiVersion: landscaper.gardener.cloud/v1alpha1, kind: Blueprint, imports: [{name: index, type: data, schema: {}}], deployExecutions: []}}}}}}\n"},
 	)
 
+	for i := range f.Installations { // as --live adds it
+		for _, item := range f.Installations[i].Items {
+			for j := range item.Objects {
+				if object := &item.Objects[j]; object.What == Changed && object.Name == "database" {
+					object.Refused = "cannot update ConfigMap data/database: ConfigMap \"database\" is invalid: data: Forbidden: field is immutable when `immutable` is set; restore the fields in the manifest"
+					object.Fields = append(object.Fields, FieldChange{Path: "metadata.labels.team"})
+				}
+			}
+		}
+	}
 	document, err := json.MarshalIndent(f, "", "  ")
 	require.NoError(t, err)
 	shown := map[string]string{
@@ -116,6 +128,24 @@ func TestNamespacesAreThoseOfTheObjects(t *testing.T) {
 	two, err := edited(t, edit{file: "installations/other.yaml", new: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other, namespace: other}\n"}).Namespaces()
 	require.NoError(t, err)
 	assert.Equal(t, []string{"other", "team"}, two)
+}
+
+// TestKustomizeMakesTheObjects has a file of it that leaves all but two files out.
+func TestKustomizeMakesTheObjects(t *testing.T) {
+	files := edited(t, edit{file: "installations/kustomization.yaml", new: `
+resources: [database.yaml, web.yaml]
+nameSuffix: -blue
+patches: [{target: {kind: Installation, name: web}, patch: '[{"op": "add", "path": "/spec/suspend", "value": true}]'}]
+`})
+
+	objects, err := files.manifests()
+
+	require.NoError(t, err)
+	require.Len(t, objects, 2)
+	assert.Equal(t, []string{"database-blue", "web-blue"}, []string{objects[0].Name, objects[1].Name})
+	assert.True(t, objects[1].Object.(*v1alpha1.Installation).Spec.Suspend)
+	_, err = edited(t, edit{file: "installations/kustomization.yaml", new: "resources: [none.yaml]\n"}).manifests()
+	assert.ErrorContains(t, err, "installations/kustomization.yaml: ")
 }
 
 // clusterWith applies the landscape of testdata to a namespace of the shared cluster, as the Kustomization "apps" does, but for what is in Git only.
@@ -164,7 +194,7 @@ func TestWhatIsGoneFromGitIsDeleted(t *testing.T) {
 				Kustomizations: kustomizev1.KustomizationList{Items: []kustomizev1.Kustomization{{
 					ObjectMeta: metav1.ObjectMeta{Name: "apps", Namespace: namespace},
 					Spec: kustomizev1.KustomizationSpec{
-						Path: "./installations", Prune: test.prunes, TargetNamespace: namespace, SourceRef: kustomizev1.CrossNamespaceSourceReference{Kind: "GitRepository", Name: "landscape"},
+						Path: "./installations", Prune: test.prunes, NamePrefix: "my-", TargetNamespace: namespace, SourceRef: kustomizev1.CrossNamespaceSourceReference{Kind: "GitRepository", Name: "landscape"},
 					},
 				}}},
 				GitRepositories: sourcev1.GitRepositoryList{Items: []sourcev1.GitRepository{{ObjectMeta: metav1.ObjectMeta{Name: "landscape", Namespace: namespace}}}},
@@ -173,6 +203,7 @@ func TestWhatIsGoneFromGitIsDeleted(t *testing.T) {
 			found, err := s.change(t.Context(), files, namespace)
 
 			require.NoError(t, err)
+			assert.Contains(t, strings.Join(found.Notes, "\n"), "/apps changes what it applies by patches, images, components, a prefix or a suffix: that is left out")
 			var gone []string
 			for _, change := range found.Installations {
 				if change.What == Deleted {
@@ -214,4 +245,122 @@ func TestWhoeverMayOnlyViewIsToldWhatIsMissing(t *testing.T) {
 	assert.Equal(t, Changed, f.Installations[0].What)
 	assert.Equal(t, []string{"you may not list DataObjects, DeployItems, Executions, Targets, so what its job does is not known"}, f.Installations[0].Unknown)
 	assert.Subset(t, f.Withheld, []string{"DataObjects", "DeployItems", "Executions", "Targets"})
+}
+
+// guarded is a policy of an API server, and what it guards.
+const guarded = `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: NAMESPACE}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps]}]}
+  validations: [{expression: "object.metadata.namespace != 'NAMESPACE' || object.metadata.name != 'denied'", message: no such name here}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: NAMESPACE}
+spec: {policyName: NAMESPACE, validationActions: [Deny]}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: fixed, namespace: NAMESPACE}
+immutable: true
+data: {a: "1"}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: drifted, namespace: NAMESPACE}
+data: {a: by hand}
+`
+
+// asking deploys VALUE to what is guarded.
+const asking = `apiVersion: landscaper.gardener.cloud/v1alpha1
+kind: Installation
+metadata: {name: asking, namespace: NAMESPACE, annotations: {landscaper.gardener.cloud/reconcile-if-changed: "true"}}
+spec:
+  imports: {targets: [{name: cluster, target: here}]}
+  blueprint:
+    inline:
+      filesystem:
+        blueprint.yaml:
+          $type: yaml
+          value:
+            apiVersion: landscaper.gardener.cloud/v1alpha1
+            kind: Blueprint
+            imports: [{name: cluster, type: target, targetType: landscaper.gardener.cloud/kubernetes-cluster}]
+            deployExecutions:
+            - name: default
+              type: GoTemplate
+              template: |
+                deployItems:
+                - name: config
+                  type: landscaper.gardener.cloud/kubernetes-manifest
+                  target: {import: cluster}
+                  config:
+                    apiVersion: manifest.deployer.landscaper.gardener.cloud/v1alpha2
+                    kind: ProviderConfiguration
+                    manifests:
+                    - manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: fixed, namespace: NAMESPACE}, data: {a: "VALUE"}}
+                    - manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: drifted, namespace: NAMESPACE}, data: {a: "1"}}
+                    - manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: denied, namespace: NAMESPACE}, data: {a: "VALUE"}}
+                    - manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: plain, namespace: NAMESPACE}, data: {a: "VALUE"}}
+`
+
+// TestTargetsSayWhatTheyRefuse asks an API server with an object that must not change, one that somebody has changed, and a policy.
+func TestTargetsSayWhatTheyRefuse(t *testing.T) {
+	cluster, c, namespace := clusterWith(t)
+	require.NoError(t, cluster.ApplyYAML(t.Context(), strings.ReplaceAll(guarded, "NAMESPACE", namespace)))
+	require.Eventually(t, func() bool { // the API server learns of policies by and by
+		denied := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "denied"}}
+		return c.Create(t.Context(), denied, client.DryRunAll) != nil
+	}, time.Minute, 100*time.Millisecond)
+	here := &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "here"}}
+	access, err := json.Marshal(map[string]string{"kubeconfig": string(cluster.Kubeconfig)})
+	require.NoError(t, err)
+	config := v1alpha1.NewAnyJSON(access)
+	here.Spec.Type, here.Spec.Configuration = v1alpha1.KubernetesClusterTargetType, &config
+	require.NoError(t, c.Create(t.Context(), here))
+	files := func(value string) *Files {
+		dir := t.TempDir()
+		text := strings.NewReplacer("NAMESPACE", namespace, "VALUE", value).Replace(asking)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "asking.yaml"), []byte(text), 0o600))
+		read, err := Directory(dir, ".")
+		require.NoError(t, err)
+		return read
+	}
+	before := &corev1.ConfigMapList{}
+	require.NoError(t, c.List(t.Context(), before, client.InNamespace(namespace)))
+	clusters, err := target.New(target.Options{Landscaper: cluster.RestConfig})
+	require.NoError(t, err)
+	refusals := func(targets *target.Clients) (found map[string]string) {
+		s, err := newSimulation(c, false)
+		require.NoError(t, err)
+		defer s.close()
+		require.NoError(t, s.copyCluster(t.Context(), c, namespace, files("1")))
+		_, err = s.change(t.Context(), files("1"), namespace)
+		require.NoError(t, err)
+		s.targets = targets
+		changed, err := s.change(t.Context(), files("2"), namespace)
+		require.NoError(t, err)
+		found = map[string]string{}
+		for _, inst := range changed.Installations {
+			for _, item := range inst.Items {
+				assert.Empty(t, item.Unknown)
+				for _, object := range item.Objects {
+					found[object.Name] = strings.TrimSpace(object.What + " " + object.Refused)
+				}
+			}
+		}
+		return found
+	}
+
+	assert.Equal(t, map[string]string{"fixed": "changed", "denied": "changed", "plain": "changed"}, refusals(nil))
+	asked := refusals(clusters)
+
+	assert.Contains(t, asked["fixed"], "immutable")
+	assert.Contains(t, asked["denied"], "no such name here")
+	assert.Equal(t, "changed", asked["plain"])
+	assert.Equal(t, "changed", asked["drifted"])
+	after := &corev1.ConfigMapList{}
+	require.NoError(t, c.List(t.Context(), after, client.InNamespace(namespace)))
+	assert.Equal(t, before.Items, after.Items, "nothing is written")
 }

@@ -86,7 +86,7 @@ func (f *Forecast) Summary() string {
 	if !f.Differs() {
 		return "no job would start, and nothing would change"
 	}
-	jobs, unknown, count := 0, 0, map[string]int{}
+	jobs, unknown, refused, count := 0, 0, 0, map[string]int{}
 	for i := range f.Installations {
 		c := &f.Installations[i]
 		if c.Why != "" {
@@ -97,10 +97,16 @@ func (f *Forecast) Summary() string {
 			unknown += len(item.Unknown)
 			for _, object := range item.Objects {
 				count[object.What]++
+				if object.Refused != "" {
+					refused++
+				}
 			}
 		}
 	}
 	text := fmt.Sprintf("jobs that start: %d; objects on targets added: %d, changed: %d, deleted: %d", jobs, count[Added], count[Changed], count[Deleted])
+	if refused > 0 {
+		text += fmt.Sprintf("; refused: %d", refused)
+	}
 	if unknown > 0 {
 		text += fmt.Sprintf("; not known: %d", unknown)
 	}
@@ -182,6 +188,9 @@ func (o ObjectChange) lines(depth int) []line {
 		name = o.Namespace + "/" + name
 	}
 	out := []line{{depth, signs[o.What], fmt.Sprintf("%s %s %s", o.Kind, name, o.What)}}
+	if o.Refused != "" {
+		out = append(out, line{depth + 1, "!", "refused: " + o.Refused})
+	}
 	return append(out, fieldLines(depth+1, o.Fields)...)
 }
 
@@ -189,6 +198,8 @@ func fieldLines(depth int, fields []FieldChange) []line {
 	var out []line
 	for _, field := range fields {
 		switch {
+		case field.Before == nil && field.After == nil:
+			out = append(out, line{depth, "", field.Path + ": the target has another value"})
 		case field.Before == nil:
 			out = append(out, line{depth, "", fmt.Sprintf("%s: %s (new)", field.Path, shown(field.After))})
 		case field.After == nil:

@@ -85,6 +85,8 @@ type ObjectChange struct {
 	landscape.ID
 	What   string        `json:"what"`
 	Fields []FieldChange `json:"fields,omitempty"`
+	// Refused is why the API server of the target would not take the change, if it was asked.
+	Refused string `json:"refused,omitempty"`
 }
 
 // ExportChange is what becomes of a DataObject or Target that an Installation exports, or of all where What is Unknown.
@@ -96,7 +98,7 @@ type ExportChange struct {
 	Consumers []string `json:"consumers,omitempty"`
 }
 
-// FieldChange is a field with its values, nil where it is not there.
+// FieldChange is a field with its values, nil where it is not there, and both nil where only the target has another value than the job brings.
 type FieldChange struct {
 	Path   string `json:"path"`
 	Before any    `json:"before,omitempty"`
@@ -243,6 +245,7 @@ func (h *hider) hide(f *Forecast) {
 func (h *hider) objects(objects []ObjectChange) {
 	for i := range objects {
 		h.fields(objects[i].Fields)
+		objects[i].Refused = h.within.Replace(objects[i].Refused)
 	}
 }
 

@@ -101,6 +101,9 @@ func (p *Prover) prove(ctx context.Context, f *Finding, item *v1alpha1.DeployIte
 			break
 		}
 		f.say(Changes, "%s", told(change))
+		if change.Refused != nil {
+			f.say(Refused, "%v", change.Refused)
+		}
 	}
 	switch {
 	case err == nil:

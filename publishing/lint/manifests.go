@@ -23,14 +23,27 @@ func Manifests(places []Place) ([]Manifest, error) {
 	if err := l.read(); err != nil {
 		return nil, err
 	}
-	var found []Manifest
+	return l.manifests(), nil
+}
+
+// ManifestsIn returns the objects in a text, which is said to be a file.
+func ManifestsIn(file string, text []byte) ([]Manifest, error) {
+	l := newLandscape(nil)
+	if err := l.read(); err != nil {
+		return nil, err
+	}
+	(&walk{landscape: l}).documents(file, text)
+	return l.manifests(), nil
+}
+
+func (l *landscape) manifests() (found []Manifest) {
 	for _, o := range l.objects {
 		found = append(found, Manifest{
 			File: o.file, Line: o.at("metadata.name").line, Kind: o.kind, Namespace: o.namespace, Name: o.name, Object: o.typed,
 			Sealed: o.isSealed, FilledIn: isFilledIn(string(o.raw)),
 		})
 	}
-	return found, nil
+	return found
 }
 
 func newLandscape(places []Place) *landscape {
