@@ -131,12 +131,15 @@ func newSimulation(cluster client.Client, alone bool) (*simulation, error) {
 		}
 	}
 	s := &simulation{artifacts: newArtifacts(), silent: map[client.ObjectKey]error{}, started: map[client.ObjectKey]string{}, unread: map[client.ObjectKey]error{}, unsure: map[client.ObjectKey][]string{}}
-	if alone || cluster == nil {
-		s.store = newStore(scheme, nil, nil)
-	} else {
-		s.store = newStore(scheme, cluster.RESTMapper(), cluster)
-	}
 	var err error
+	if alone || cluster == nil {
+		s.store, err = newStore(scheme, nil, nil)
+	} else {
+		s.store, err = newStore(scheme, cluster.RESTMapper(), cluster)
+	}
+	if err != nil {
+		return nil, err
+	}
 	if s.downloads, err = fetch.New(fetch.Options{Transport: s.artifacts, Retries: -1, Timeout: patience}); err != nil {
 		return nil, err
 	}

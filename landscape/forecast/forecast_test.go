@@ -4,8 +4,10 @@
 package forecast
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -363,4 +366,44 @@ func TestTargetsSayWhatTheyRefuse(t *testing.T) {
 	after := &corev1.ConfigMapList{}
 	require.NoError(t, c.List(t.Context(), after, client.InNamespace(namespace)))
 	assert.Equal(t, before.Items, after.Items, "nothing is written")
+}
+
+// counting counts what is asked of a cluster.
+type counting struct {
+	client.Reader
+	gets, lists int
+}
+
+func (c *counting) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+	c.gets++
+	return c.Reader.Get(ctx, key, into, options...)
+}
+
+func (c *counting) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	c.lists++
+	return c.Reader.List(ctx, list, options...)
+}
+
+func TestManySecretsAreReadByOneList(t *testing.T) {
+	_, c, namespace := clusterWith(t)
+	secret := func(i int) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("secret-", i)}}
+	}
+	for i := range 3 * manyReads {
+		require.NoError(t, c.Create(t.Context(), secret(i)))
+	}
+	below := &counting{Reader: c}
+	s, err := newStore(c.Scheme(), c.RESTMapper(), below)
+	require.NoError(t, err)
+	for i := range 2 * manyReads {
+		require.NoError(t, s.Get(t.Context(), client.ObjectKeyFromObject(secret(i)), secret(i)))
+	}
+	absent := secret(1000)
+	require.True(t, apierrors.IsNotFound(s.Get(t.Context(), client.ObjectKeyFromObject(absent), absent)))
+
+	known, err := s.all(absent)
+
+	require.NoError(t, err)
+	assert.Len(t, known, 2*manyReads, "what nobody has read hides no words")
+	assert.Equal(t, []int{manyReads - 1, 1}, []int{below.gets, below.lists})
 }

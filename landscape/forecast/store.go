@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
@@ -28,15 +29,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
 // store is a landscaper cluster in memory, as far as controllers use one: objects with versions, generations, finalizers, owners and indexes. Nothing that is
 // written to it leaves the process.
 type store struct {
-	scheme *runtime.Scheme
-	mapper apimeta.RESTMapper
+	client.Client // knows the kinds, and refuses requests that are not foreseen
 	// below is read for kinds that are not listed; nil where there is no cluster.
 	below client.Reader
 
@@ -49,27 +50,32 @@ type store struct {
 
 // shelf holds the objects of one kind.
 type shelf struct {
-	objects map[client.ObjectKey]client.Object
+	objects cache.Indexer
 	// listed says that all objects are here; others are read below, once. unread says of those why they are not here.
 	listed bool
 	unread map[client.ObjectKey]error
-	// reads counts what was read below by namespace, and whole has the namespaces of which all was.
+	// reads counts by namespace what was read below, and whole is all of a namespace of which very much was.
 	reads map[string]int
-	whole map[string]bool
+	whole map[string]map[client.ObjectKey]client.Object
 	// past has what was replaced since the mark; nil for what was not there.
 	past map[client.ObjectKey]client.Object
-	// indexers and entries are by field; entries by namespace and value.
-	indexers map[string]client.IndexerFunc
-	entries  map[string]map[string]map[client.ObjectKey]bool
 }
 
-func newStore(scheme *runtime.Scheme, mapper apimeta.RESTMapper, below client.Reader) *store {
-	return &store{scheme: scheme, mapper: mapper, below: below, kinds: map[schema.GroupKind]*shelf{}}
+// unforeseen refuses requests that no controller here makes.
+type unforeseen struct{}
+
+func (unforeseen) RoundTrip(request *http.Request) (*http.Response, error) {
+	return nil, fmt.Errorf("the request %s %s is not foreseen", request.Method, request.URL.Path)
+}
+
+func newStore(scheme *runtime.Scheme, mapper apimeta.RESTMapper, below client.Reader) (*store, error) {
+	refusing, err := client.New(&rest.Config{}, client.Options{Scheme: scheme, Mapper: mapper, HTTPClient: &http.Client{Transport: unforeseen{}}})
+	return &store{Client: refusing, below: below, kinds: map[schema.GroupKind]*shelf{}}, err
 }
 
 // kindOf returns where an object, or the objects of a list, belong.
 func (s *store) kindOf(object runtime.Object) (*shelf, schema.GroupVersionKind, error) {
-	gvk, err := apiutil.GVKForObject(object, s.scheme)
+	gvk, err := s.GroupVersionKindFor(object)
 	if err != nil {
 		return nil, gvk, err
 	}
@@ -77,21 +83,29 @@ func (s *store) kindOf(object runtime.Object) (*shelf, schema.GroupVersionKind, 
 	kind := s.kinds[gvk.GroupKind()]
 	if kind == nil {
 		kind = &shelf{
-			objects: map[client.ObjectKey]client.Object{}, unread: map[client.ObjectKey]error{}, past: map[client.ObjectKey]client.Object{}, listed: s.below == nil, reads: map[string]int{}, whole: map[string]bool{},
-			indexers: map[string]client.IndexerFunc{}, entries: map[string]map[string]map[client.ObjectKey]bool{},
+			objects: cache.NewIndexer(func(object any) (string, error) { return keyOf(object.(client.Object)), nil }, cache.Indexers{}), listed: s.below == nil,
+			unread: map[client.ObjectKey]error{}, past: map[client.ObjectKey]client.Object{},
+			reads: map[string]int{}, whole: map[string]map[client.ObjectKey]client.Object{},
 		}
 		s.kinds[gvk.GroupKind()] = kind
 	}
 	return kind, gvk, nil
 }
 
-// IndexField registers an index, before there are objects.
+func keyOf(object client.Object) string { return client.ObjectKeyFromObject(object).String() }
+
+// IndexField registers an index.
 func (s *store) IndexField(_ context.Context, object client.Object, field string, index client.IndexerFunc) error {
 	kind, _, err := s.kindOf(object)
-	if err == nil {
-		kind.indexers[field], kind.entries[field] = index, map[string]map[client.ObjectKey]bool{}
+	if err != nil {
+		return err
 	}
-	return err
+	return kind.objects.AddIndexers(cache.Indexers{field: func(object any) (entries []string, _ error) {
+		for _, value := range index(object.(client.Object)) {
+			entries = append(entries, "/"+value, object.(client.Object).GetNamespace()+"/"+value)
+		}
+		return entries, nil
+	}})
 }
 
 // load takes all objects of a kind as they are.
@@ -105,7 +119,9 @@ func (s *store) load(object client.Object, all []client.Object) error {
 		if version, err := strconv.ParseUint(one.GetResourceVersion(), 10, 64); err == nil {
 			s.version = max(s.version, version)
 		}
-		kind.put(one)
+		if err := kind.objects.Update(one); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -117,10 +133,22 @@ func (s *store) all(like client.Object) ([]client.Object, error) {
 		return nil, err
 	}
 	var objects []client.Object
-	for _, key := range slices.SortedFunc(maps.Keys(kind.objects), byName) {
-		objects = append(objects, kind.objects[key].DeepCopyObject().(client.Object))
+	for _, object := range sorted(kind.objects.List()) {
+		objects = append(objects, object.DeepCopyObject().(client.Object))
 	}
 	return objects, nil
+}
+
+// sorted returns objects by name.
+func sorted(all []any) []client.Object {
+	objects := make([]client.Object, 0, len(all))
+	for _, object := range all {
+		objects = append(objects, object.(client.Object))
+	}
+	slices.SortFunc(objects, func(a, b client.Object) int {
+		return byName(client.ObjectKeyFromObject(a), client.ObjectKeyFromObject(b))
+	})
+	return objects
 }
 
 // replaced returns objects of a kind as they were at the mark.
@@ -138,7 +166,7 @@ func (s *store) mark() { s.marked = true }
 // remember keeps an object as it was at the mark.
 func (s *store) remember(kind *shelf, key client.ObjectKey) {
 	if _, isKnown := kind.past[key]; s.marked && !isKnown {
-		kind.past[key] = kind.objects[key]
+		kind.past[key] = kind.get(key)
 	}
 }
 
@@ -149,40 +177,16 @@ func (s *store) asMarked(read func()) {
 	read()
 }
 
-// put stores an object, and remove takes it away; the object may not be changed afterwards.
-func (k *shelf) put(object client.Object) {
-	key := client.ObjectKeyFromObject(object)
-	k.remove(key)
-	k.objects[key] = object
-	for field, index := range k.indexers {
-		for _, value := range index(object) {
-			for _, at := range []string{"/" + value, key.Namespace + "/" + value} {
-				if k.entries[field][at] == nil {
-					k.entries[field][at] = map[client.ObjectKey]bool{}
-				}
-				k.entries[field][at][key] = true
-			}
-		}
-	}
-}
-
-func (k *shelf) remove(key client.ObjectKey) {
-	old := k.objects[key]
-	if old == nil {
-		return
-	}
-	delete(k.objects, key)
-	for field, index := range k.indexers {
-		for _, value := range index(old) {
-			delete(k.entries[field]["/"+value], key)
-			delete(k.entries[field][key.Namespace+"/"+value], key)
-		}
-	}
+// get returns an object that nobody may change; nil where it is not here.
+func (k *shelf) get(key client.ObjectKey) client.Object {
+	object, _, _ := k.objects.GetByKey(key.String())
+	found, _ := object.(client.Object)
+	return found
 }
 
 // find returns an object that nobody may change, reading it below where it may be there.
 func (s *store) find(ctx context.Context, kind *shelf, gvk schema.GroupVersionKind, key client.ObjectKey) (client.Object, error) {
-	object := kind.objects[key]
+	object := kind.get(key)
 	former, isReplaced := kind.past[key]
 	if s.rewound && isReplaced {
 		object = former
@@ -190,57 +194,58 @@ func (s *store) find(ctx context.Context, kind *shelf, gvk schema.GroupVersionKi
 	if object != nil {
 		return object, nil
 	}
-	absent := apierrors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: strings.ToLower(gvk.Kind)}, key.Name)
 	if err, known := kind.unread[key]; kind.listed || known || s.rewound && isReplaced {
-		return nil, cmp.Or(err, error(absent))
+		return nil, cmp.Or(err, error(apierrors.NewNotFound(resourceOf(gvk), key.Name)))
 	}
-	if kind.reads[key.Namespace]++; kind.reads[key.Namespace] == manyReads && s.readAll(ctx, kind, gvk, key.Namespace) == nil {
-		kind.whole[key.Namespace] = true
-	}
-	if kind.whole[key.Namespace] {
-		if kind.objects[key] == nil {
-			return nil, absent
-		}
-		return kind.objects[key], nil
-	}
-	fresh, err := s.scheme.New(gvk)
+	object, err := s.readBelow(ctx, kind, gvk, key)
 	if err != nil {
-		return nil, err
-	}
-	object = fresh.(client.Object)
-	if err := s.below.Get(ctx, key, object); err != nil {
 		kind.unread[key] = err
 		return nil, err
 	}
-	kind.put(object)
-	return object, nil
+	return object, kind.objects.Update(object)
 }
 
 // manyReads is how many objects of a namespace are read one by one before all of a kind are listed.
 const manyReads = 20
 
-// readAll takes over the objects of a namespace that are not known yet, but for the records of Helm: they are large, and no controller reads them.
-func (s *store) readAll(ctx context.Context, kind *shelf, gvk schema.GroupVersionKind, namespace string) error {
-	fresh, err := s.scheme.New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+// readBelow reads an object of the cluster.
+func (s *store) readBelow(ctx context.Context, kind *shelf, gvk schema.GroupVersionKind, key client.ObjectKey) (client.Object, error) {
+	if kind.reads[key.Namespace]++; kind.reads[key.Namespace] == manyReads {
+		kind.whole[key.Namespace] = s.readAll(ctx, gvk, key.Namespace)
+	}
+	if all := kind.whole[key.Namespace]; all != nil {
+		if all[key] == nil {
+			return nil, apierrors.NewNotFound(resourceOf(gvk), key.Name)
+		}
+		return all[key], nil
+	}
+	fresh, err := s.Scheme().New(gvk)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	object := fresh.(client.Object)
+	return object, s.below.Get(ctx, key, object)
+}
+
+// readAll lists the objects of a namespace, but for the records of Helm: they are large, and no controller reads them. Nil says that they cannot be listed.
+func (s *store) readAll(ctx context.Context, gvk schema.GroupVersionKind, namespace string) map[client.ObjectKey]client.Object {
+	fresh, err := s.Scheme().New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	if err != nil {
+		return nil
 	}
 	list, options := fresh.(client.ObjectList), []client.ListOption{client.InNamespace(namespace)}
 	if gvk == corev1.SchemeGroupVersion.WithKind("Secret") {
 		options = append(options, client.MatchingFieldsSelector{Selector: fields.OneTermNotEqualSelector("type", "helm.sh/release.v1")})
 	}
 	if err := s.below.List(ctx, list, options...); err != nil {
-		return err
+		return nil
 	}
-	return apimeta.EachListItem(list, func(item runtime.Object) error {
-		object := item.(client.Object)
-		key := client.ObjectKeyFromObject(object)
-		_, isReplaced := kind.past[key]
-		if kind.objects[key] == nil && kind.unread[key] == nil && !isReplaced {
-			kind.put(object)
-		}
+	all := map[client.ObjectKey]client.Object{}
+	_ = apimeta.EachListItem(list, func(item runtime.Object) error {
+		all[client.ObjectKeyFromObject(item.(client.Object))] = item.(client.Object)
 		return nil
 	})
+	return all
 }
 
 // Get reads an object, or its metadata.
@@ -261,12 +266,7 @@ func (s *store) Get(ctx context.Context, key client.ObjectKey, into client.Objec
 // fill copies an object into another one of its type, or its metadata.
 func fill(into, object client.Object) error {
 	if outline, ok := into.(*metav1.PartialObjectMetadata); ok {
-		copied := object.DeepCopyObject().(client.Object)
-		meta, err := apimeta.Accessor(copied)
-		if err != nil {
-			return err
-		}
-		outline.ObjectMeta = *metaOf(meta)
+		outline.ObjectMeta = outlineOf(object).ObjectMeta
 		return nil
 	}
 	to, from := reflect.ValueOf(into), reflect.ValueOf(object.DeepCopyObject())
@@ -277,15 +277,15 @@ func fill(into, object client.Object) error {
 	return nil
 }
 
-func metaOf(meta metav1.Object) *metav1.ObjectMeta {
-	return apimeta.AsPartialObjectMetadata(meta).ObjectMeta.DeepCopy()
+func outlineOf(object client.Object) *metav1.PartialObjectMetadata {
+	return apimeta.AsPartialObjectMetadata(object).DeepCopy()
 }
 
 // List reads the objects that options select, by name.
 func (s *store) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kind, gvk, err := s.kindOf(list)
+	kind, _, err := s.kindOf(list)
 	if err != nil {
 		return err
 	}
@@ -293,22 +293,20 @@ func (s *store) List(ctx context.Context, list client.ObjectList, options ...cli
 		return s.below.List(ctx, list, options...)
 	}
 	wanted := (&client.ListOptions{}).ApplyOptions(options)
-	keys := maps.Keys(kind.objects)
+	objects := kind.objects.List()
 	if wanted.FieldSelector != nil {
 		of := wanted.FieldSelector.Requirements()[0]
-		if kind.entries[of.Field] == nil {
-			return fmt.Errorf("there is no index %s of %s", of.Field, gvk.Kind)
+		if objects, err = kind.objects.ByIndex(of.Field, wanted.Namespace+"/"+of.Value); err != nil {
+			return err
 		}
-		keys = maps.Keys(kind.entries[of.Field][wanted.Namespace+"/"+of.Value])
 	}
 	var found []runtime.Object
-	for _, key := range slices.SortedFunc(keys, byName) {
-		object := kind.objects[key]
-		if wanted.Namespace != "" && key.Namespace != wanted.Namespace || wanted.LabelSelector != nil && !wanted.LabelSelector.Matches(labels.Set(object.GetLabels())) {
+	for _, object := range sorted(objects) {
+		if wanted.Namespace != "" && object.GetNamespace() != wanted.Namespace || wanted.LabelSelector != nil && !wanted.LabelSelector.Matches(labels.Set(object.GetLabels())) {
 			continue
 		}
 		if _, outlines := list.(*metav1.PartialObjectMetadataList); outlines {
-			found = append(found, &metav1.PartialObjectMetadata{ObjectMeta: *metaOf(object)})
+			found = append(found, outlineOf(object))
 			continue
 		}
 		found = append(found, object.DeepCopyObject())
@@ -348,18 +346,19 @@ func (s *store) keep(kind *shelf, object client.Object) error {
 	if object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) == 0 {
 		return s.drop(kind, object)
 	}
-	kind.put(object.DeepCopyObject().(client.Object))
-	return nil
+	return kind.objects.Update(object.DeepCopyObject())
 }
 
 // drop removes an object, and what it owns as the garbage collector does.
 func (s *store) drop(kind *shelf, object client.Object) error {
 	key := client.ObjectKeyFromObject(object)
 	s.remember(kind, key)
-	kind.remove(key)
+	if err := kind.objects.Delete(object); err != nil {
+		return err
+	}
 	kind.unread[key] = apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 	for _, others := range s.kinds {
-		for _, owned := range slices.Collect(maps.Values(others.objects)) {
+		for _, owned := range sorted(others.objects.List()) {
 			isOwned := func(owner metav1.OwnerReference) bool { return owner.UID == object.GetUID() }
 			if slices.ContainsFunc(owned.GetOwnerReferences(), isOwned) {
 				if err := s.discard(others, owned.DeepCopyObject().(client.Object)); err != nil {
@@ -519,72 +518,21 @@ func (s *store) Delete(ctx context.Context, object client.Object, options ...cli
 	return s.discard(kind, stored.DeepCopyObject().(client.Object))
 }
 
-// errNotForeseen is the answer to requests that no controller here makes.
-var errNotForeseen = errors.New("this request is not foreseen")
-
-// Apply is not foreseen.
-func (s *store) Apply(context.Context, runtime.ApplyConfiguration, ...client.ApplyOption) error {
-	return errNotForeseen
-}
-
-// DeleteAllOf is not foreseen.
-func (s *store) DeleteAllOf(context.Context, client.Object, ...client.DeleteAllOfOption) error {
-	return errNotForeseen
-}
-
 // Status writes the status of objects.
-func (s *store) Status() client.SubResourceWriter { return statusOfStore{s} }
+func (s *store) Status() client.SubResourceWriter { return statusOfStore{s.Client.Status(), s} }
 
-// SubResource has the status only.
-func (s *store) SubResource(string) client.SubResourceClient { return statusOfStore{s} }
-
-// Scheme returns the kinds.
-func (s *store) Scheme() *runtime.Scheme { return s.scheme }
-
-// RESTMapper returns what is served.
-func (s *store) RESTMapper() apimeta.RESTMapper { return s.mapper }
-
-// GroupVersionKindFor returns the kind of an object.
-func (s *store) GroupVersionKindFor(object runtime.Object) (schema.GroupVersionKind, error) {
-	return apiutil.GVKForObject(object, s.scheme)
+type statusOfStore struct {
+	client.SubResourceWriter
+	store *store
 }
-
-// IsObjectNamespaced says whether objects of a kind lie in namespaces.
-func (s *store) IsObjectNamespaced(object runtime.Object) (bool, error) {
-	return apiutil.IsObjectNamespaced(object, s.scheme, s.mapper)
-}
-
-type statusOfStore struct{ *store }
 
 // Update writes the status of an object and nothing else of it.
 func (s statusOfStore) Update(ctx context.Context, object client.Object, _ ...client.SubResourceUpdateOption) error {
-	return s.write(ctx, object, func(stored client.Object) (client.Object, error) {
-		status, has := statusOf(stored)
-		if !has {
-			return nil, errNotForeseen
+	return s.store.write(ctx, object, func(stored client.Object) (client.Object, error) {
+		if status, has := statusOf(stored); has {
+			wanted, _ := statusOf(object.DeepCopyObject().(client.Object))
+			status.Set(wanted)
 		}
-		wanted, _ := statusOf(object.DeepCopyObject().(client.Object))
-		status.Set(wanted)
 		return stored, nil
 	})
-}
-
-// Create is not foreseen.
-func (s statusOfStore) Create(context.Context, client.Object, client.Object, ...client.SubResourceCreateOption) error {
-	return errNotForeseen
-}
-
-// Get is not foreseen.
-func (s statusOfStore) Get(context.Context, client.Object, client.Object, ...client.SubResourceGetOption) error {
-	return errNotForeseen
-}
-
-// Patch is not foreseen.
-func (s statusOfStore) Patch(context.Context, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
-	return errNotForeseen
-}
-
-// Apply is not foreseen.
-func (s statusOfStore) Apply(context.Context, runtime.ApplyConfiguration, ...client.SubResourceApplyOption) error {
-	return errNotForeseen
 }
