@@ -141,7 +141,8 @@ func (b blueprintOfPod) waitContainer() corev1.Container {
 	container.Env = append(container.Env,
 		field(sidecar.PodUID, "metadata.uid"),
 		env(sidecar.ExportSecret, r.names.export()), env(sidecar.StateSecrets, r.names.state(b.last.sequence+1)),
-		env(sidecar.StateSequence, strconv.FormatInt(b.last.sequence+1, 10)), env(sidecar.ObjectLabels, string(labels)))
+		env(sidecar.StateSequence, strconv.FormatInt(b.last.sequence+1, 10)), env(sidecar.ObjectLabels, string(labels)),
+		env(sidecar.StateLimit, strconv.FormatInt(b.statePieces, 10)), env(sidecar.StateBytes, strconv.FormatInt(b.options.MaxState*unpackedState, 10)))
 	container.VolumeMounts = append(container.VolumeMounts, mount(tokenVolume, tokenPath))
 	return container
 }
@@ -152,8 +153,7 @@ func (b blueprintOfPod) sidecar(name, command string, spec containerv1alpha1.Con
 		Name: name, Image: spec.Image, Command: spec.Command, Args: spec.Args, ImagePullPolicy: spec.ImagePullPolicy,
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		SecurityContext:          unprivileged(), VolumeMounts: []corev1.VolumeMount{sharedMount()},
-		Env: append(b.commonEnv(), env(sidecar.ItemName, b.names.item.Name), env(sidecar.ItemNamespace, b.names.item.Namespace),
-			env(sidecar.StateLimit, strconv.FormatInt(b.statePieces, 10)), env(sidecar.StateBytes, strconv.FormatInt(b.options.MaxState*unpackedState, 10))),
+		Env: append(b.commonEnv(), env(sidecar.ItemName, b.names.item.Name), env(sidecar.ItemNamespace, b.names.item.Namespace)),
 		Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("64Mi")},
 			Limits: corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(

@@ -31,13 +31,13 @@ func packed(t testing.TB, dir string, limits Limits) ([]byte, error) {
 	return p.Close()
 }
 
-func unpacked(t testing.TB, raw []byte, limits Limits) (string, error) {
+func unpacked(t testing.TB, raw []byte) (string, error) {
 	t.Helper()
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)
 	require.NoError(t, err)
 	defer root.Close()
-	return dir, Unpack(bytes.NewReader(raw), root, limits)
+	return dir, Unpack(bytes.NewReader(raw), root)
 }
 
 func TestRoundTrip(t *testing.T) {
@@ -51,7 +51,7 @@ func TestRoundTrip(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, raw, again, "equal directories give equal archives")
 
-	out, err := unpacked(t, raw, generous)
+	out, err := unpacked(t, raw)
 
 	require.NoError(t, err)
 	text, err := os.ReadFile(filepath.Join(out, "text"))
@@ -126,15 +126,15 @@ func TestHostileArchives(t *testing.T) {
 		entries []entry
 		message string
 	}{
-		"parent":        {[]entry{file("../x")}, "leaves the directory"},
-		"absolute":      {[]entry{file("/etc/x")}, "leaves the directory"},
-		"hidden parent": {[]entry{file("a/../../x")}, "leaves the directory"},
+		"parent":        {[]entry{file("../x")}, "escapes"},
+		"absolute":      {[]entry{file("/etc/x")}, "escapes"},
+		"hidden parent": {[]entry{file("a/../../x")}, "escapes"},
 		"symbolic link": {[]entry{{header: tar.Header{Typeflag: tar.TypeSymlink, Name: "l", Linkname: "/etc"}}}, "neither a file nor a directory"},
 		"hard link":     {[]entry{{header: tar.Header{Typeflag: tar.TypeLink, Name: "l", Linkname: "x"}}}, "neither a file nor a directory"},
 		"device":        {[]entry{{header: tar.Header{Typeflag: tar.TypeChar, Name: "d"}}}, "neither a file nor a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := unpacked(t, archiveOf(t, test.entries...), generous)
+			_, err := unpacked(t, archiveOf(t, test.entries...))
 			assert.ErrorContains(t, err, test.message)
 		})
 	}
@@ -147,34 +147,17 @@ func TestUnpackingDoesNotFollowLinks(t *testing.T) {
 	require.NoError(t, err)
 	defer root.Close()
 
-	err = Unpack(bytes.NewReader(archiveOf(t, entry{header: tar.Header{Typeflag: tar.TypeReg, Name: "link/x"}, content: "x"})), root, generous)
+	err = Unpack(bytes.NewReader(archiveOf(t, entry{header: tar.Header{Typeflag: tar.TypeReg, Name: "link/x"}, content: "x"})), root)
 
 	assert.Error(t, err)
 	assert.NoFileExists(t, filepath.Join(outside, "x"))
-}
-
-func TestLimitsOfUnpacking(t *testing.T) {
-	large := entry{header: tar.Header{Typeflag: tar.TypeReg, Name: "large"}, content: strings.Repeat("0", 9<<20)}
-	raw := archiveOf(t, large, entry{header: tar.Header{Typeflag: tar.TypeReg, Name: "b"}, content: "x"})
-	for name, limits := range map[string]Limits{
-		"bytes":        {Bytes: 8 << 20, Packed: 1 << 20, Entries: 10},
-		"entries":      {Bytes: 16 << 20, Packed: 1 << 20, Entries: 1},
-		"packed":       {Bytes: 16 << 20, Packed: 100, Entries: 10},
-		"a bomb":       {Bytes: 1000, Packed: 1 << 20, Entries: 10},
-		"whole budget": {Bytes: 9 << 20, Packed: 1 << 20, Entries: 10},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := unpacked(t, raw, limits)
-			assert.ErrorIs(t, err, ErrTooLarge)
-		})
-	}
 }
 
 func TestDamagedArchiveIsAnError(t *testing.T) {
 	raw := archiveOf(t, entry{header: tar.Header{Typeflag: tar.TypeReg, Name: "a"}, content: strings.Repeat("a", 5000)})
 	for name, damaged := range map[string][]byte{"empty": nil, "text": []byte("no archive"), "cut": raw[:len(raw)/2]} {
 		t.Run(name, func(t *testing.T) {
-			_, err := unpacked(t, damaged, generous)
+			_, err := unpacked(t, damaged)
 			assert.Error(t, err)
 		})
 	}
@@ -183,7 +166,6 @@ func TestDamagedArchiveIsAnError(t *testing.T) {
 func FuzzUnpack(f *testing.F) {
 	f.Add(archiveOf(f, entry{header: tar.Header{Typeflag: tar.TypeReg, Name: "a/b"}, content: "x"}))
 	f.Add(archiveOf(f, entry{header: tar.Header{Typeflag: tar.TypeSymlink, Name: "l", Linkname: "../x"}}))
-	limits := Limits{Bytes: 4096, Packed: 1 << 20, Entries: 16}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		parent := t.TempDir()
 		dir := filepath.Join(parent, "inside")
@@ -191,21 +173,12 @@ func FuzzUnpack(f *testing.F) {
 		root, err := os.OpenRoot(dir)
 		require.NoError(t, err)
 		defer root.Close()
-		unpackErr := Unpack(bytes.NewReader(raw), root, limits)
+		unpackErr := Unpack(bytes.NewReader(raw), root)
 		beside, err := os.ReadDir(parent)
 		require.NoError(t, err)
 		require.Len(t, beside, 1, "nothing is written outside")
-		var bytes int64
-		require.NoError(t, filepath.Walk(dir, func(_ string, info os.FileInfo, err error) error {
-			if err == nil && !info.IsDir() {
-				require.True(t, info.Mode().IsRegular())
-				bytes += info.Size()
-			}
-			return err
-		}))
-		require.LessOrEqual(t, bytes, limits.Bytes+1)
 		if unpackErr == nil {
-			_, err = packed(t, dir, Limits{Bytes: 4096, Packed: 1 << 20, Entries: 1 << 20})
+			_, err = packed(t, dir, Limits{Bytes: 1 << 30, Packed: 1 << 30, Entries: 1 << 20})
 			require.NoError(t, err, "what was unpacked can be packed")
 		}
 	})

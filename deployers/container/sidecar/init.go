@@ -21,13 +21,8 @@ import (
 	container "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 )
 
-const (
-	// maxDocument bounds a document from a Secret, maxSupply the archive with component descriptors and content.
-	maxDocument = 2 << 20
-	maxSupply   = 64 << 20
-	// maxUnpacked bounds what an archive becomes.
-	maxUnpacked = 1 << 30
-)
+// maxDocument bounds a document from a Secret.
+const maxDocument = 2 << 20
 
 // Init makes the files that the user's program finds: imports, target, component descriptors, content and the last state. What a Pod
 // mounts comes from the deployer alone, so it needs no network. It may run again in the same volume. Errors name the file and repeat none of
@@ -98,24 +93,16 @@ func unpackSupply(env Environment) error {
 	if err != nil {
 		return err
 	}
-	return unpack("component descriptor and content", env(SupplyPath), filepath.Dir(content), limitsOf(maxSupply, maxUnpacked))
+	return unpack("component descriptor and content", env(SupplyPath), filepath.Dir(content))
 }
 
 // restoreState writes the state that the last run saved, if there is one.
 func restoreState(env Environment) error {
-	pieces, err := env.number(StateLimit)
-	if err != nil {
-		return err
-	}
-	bytes, err := env.number(StateBytes)
-	if err != nil {
-		return err
-	}
-	return unpack("state", env(StateSourcePath), env(StatePath), limitsOf(pieces*PieceBytes, bytes))
+	return unpack("state", env(StateSourcePath), env(StatePath))
 }
 
 // unpack extracts the archive whose pieces lie in a directory; without pieces there is nothing to do.
-func unpack(what, source, into string, limits Limits) error {
+func unpack(what, source, into string) error {
 	pieces, err := openPieces(source)
 	if err != nil || len(pieces) == 0 {
 		return err
@@ -130,7 +117,7 @@ func unpack(what, source, into string, limits Limits) error {
 		return fmt.Errorf("unpack %s: %w", what, err)
 	}
 	defer root.Close()
-	if err := Unpack(io.MultiReader(readers...), root, limits); err != nil {
+	if err := Unpack(io.MultiReader(readers...), root); err != nil {
 		return fmt.Errorf("unpack %s: %w", what, err)
 	}
 	return nil
@@ -213,12 +200,4 @@ func (e Environment) number(name string) (int64, error) {
 func openBelow(path string) (*os.Root, string, error) {
 	root, err := os.OpenRoot(filepath.Dir(path))
 	return root, filepath.Base(path), err
-}
-
-// maxEntries is how many files and directories an archive may have.
-const maxEntries = 100_000
-
-// limitsOf are the limits of an archive of so many bytes; what it was made from may have ten times as many.
-func limitsOf(packed, bytes int64) Limits {
-	return Limits{Packed: packed, Bytes: bytes, Entries: maxEntries}
 }

@@ -99,6 +99,9 @@ func (w *waiter) saveState(ctx context.Context) error {
 	return nil
 }
 
+// maxEntries is how many files and directories a state may have.
+const maxEntries = 100_000
+
 // pack returns the archive of the state directory. The directory is opened from the one around it, so that the user's program cannot have
 // replaced it by a link to somewhere else.
 func (w *waiter) pack() ([]byte, int, error) {
@@ -110,7 +113,7 @@ func (w *waiter) pack() ([]byte, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	packer := NewPacker(limitsOf(pieces*PieceBytes, bytes))
+	packer := NewPacker(Limits{Packed: pieces * PieceBytes, Bytes: bytes, Entries: maxEntries})
 	shared, name, err := openBelow(w.state)
 	if err != nil {
 		return nil, 0, err
