@@ -36,8 +36,6 @@ const (
 	logTime     = 5 * time.Second
 	// minConfidential is how long a value has to be to be masked: shorter ones are everywhere.
 	minConfidential = 4
-	// maxConfidential bounds how many values are looked for in a log.
-	maxConfidential = 10_000
 )
 
 var podKind = schema.GroupKind{Kind: "Pod"}
@@ -173,23 +171,16 @@ func words(state, message string) string {
 }
 
 // lastLine returns the last line that a container has logged, without the values of Secrets among the manifests. Nothing is read where those
-// are not known, or too many.
+// are not known, and nothing shown of a line that is too long.
 func (c *ReadinessChecks) lastLine(ctx context.Context, pod *corev1.Pod, container string, isBefore bool) string {
 	if c.Confidential == nil {
 		return ""
 	}
-	confidential := c.Confidential()
-	if len(confidential) > maxConfidential {
-		return ""
-	}
 	text, err := c.endOfLog(ctx, pod, container, isBefore)
-	if err != nil {
+	if err != nil || len(text) >= maxLogBytes { // it may end with the beginning of a secret, and only whole ones are found
 		return ""
 	}
-	if len(text) >= maxLogBytes {
-		text = withoutBeginning(text, confidential)
-	}
-	return oneLine(masked(text, confidential))
+	return oneLine(masked(text, c.Confidential()))
 }
 
 // endOfLog reads the last line that a container has logged, as far as it may be long. A target may send more than it is asked for.
@@ -210,19 +201,6 @@ func (c *ReadinessChecks) endOfLog(ctx context.Context, pod *corev1.Pod, contain
 	defer stream.Close()
 	raw, err := io.ReadAll(io.LimitReader(stream, maxLogBytes))
 	return string(raw), err
-}
-
-// withoutBeginning returns a text that was cut without the beginning of a confidential value at its end: only whole values are found. Values in their
-// order are looked up by each end of the text, the longest first.
-func withoutBeginning(text string, confidential []string) string {
-	sorted := slices.Sorted(slices.Values(confidential))
-	for cut := range len(text) {
-		end := text[cut:]
-		if at, _ := slices.BinarySearch(sorted, end); at < len(sorted) && strings.HasPrefix(sorted[at], end) {
-			return text[:cut]
-		}
-	}
-	return text
 }
 
 // oneLine returns a text of the target as messages may hold it: one bounded line without control characters.
