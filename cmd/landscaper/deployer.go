@@ -63,7 +63,7 @@ func deployerCommand() *cobra.Command {
 func manifestDeployer() *cobra.Command {
 	return only(deployerOf("manifest", v1alpha1.ManifestDeployItemType, "Apply Kubernetes manifests",
 		func(ctrl.Manager, *deployerFlags) (contract.Deployer, func(), error) {
-			return manifest.New(manifest.Options{}), func() {}, nil
+			return manifest.New(), func() {}, nil
 		}))
 }
 

@@ -32,12 +32,6 @@ import (
 // Name is what the deployer writes to status.deployer.name.
 const Name = "manifest.deployer.landscaper.gardener.cloud"
 
-// Options of the deployer. The zero value is good.
-type Options struct {
-	// RememberedObjects bounds for how many objects the last write is remembered, see resources.Memory; 0 means a default.
-	RememberedObjects int
-}
-
 // Deployer carries out DeployItems of type landscaper.gardener.cloud/kubernetes-manifest.
 type Deployer struct {
 	memory *resources.Memory
@@ -46,8 +40,8 @@ type Deployer struct {
 var _ contract.ContinuousReconciler = &Deployer{}
 
 // New returns the manifest deployer.
-func New(options Options) *Deployer {
-	return &Deployer{memory: resources.NewMemory(options.RememberedObjects)}
+func New() *Deployer {
+	return &Deployer{memory: resources.NewMemory(0)}
 }
 
 // Name returns the name of the deployer.

@@ -20,7 +20,7 @@ import (
 )
 
 func TestIdentity(t *testing.T) {
-	d := New(Options{})
+	d := New()
 	assert.Equal(t, "manifest.deployer.landscaper.gardener.cloud", d.Name())
 	assert.Equal(t, "landscaper.gardener.cloud/kubernetes-manifest", d.Type())
 }

@@ -51,7 +51,7 @@ func newLife(t testing.TB) *life {
 	item := &v1alpha1.DeployItem{}
 	item.Name, item.Namespace, item.UID = namespace, "landscapes", "uid-of-item"
 	item.Status.JobID = "job-0"
-	return &life{t: t, namespace: namespace, deployer: New(Options{}), item: &contract.Item{
+	return &life{t: t, namespace: namespace, deployer: New(), item: &contract.Item{
 		DeployItem: item, Target: open(t, p.RestConfig), Memory: map[string]any{},
 		Checkpoint: func(string) error { return nil },
 		Record: func(_ context.Context, status *runtime.RawExtension) error {
@@ -106,7 +106,7 @@ func (l *life) leadsTo() (to managedresource.ClusterReference) {
 
 // die loses what is only in memory.
 func (l *life) die() {
-	l.deployer = New(Options{})
+	l.deployer = New()
 	l.item.Memory = map[string]any{}
 }
 

@@ -91,7 +91,7 @@ func (s *served) start() {
 	require.NoError(t, err)
 	clients, err := target.New(target.Options{})
 	require.NoError(t, err)
-	require.NoError(t, contract.Serve(mgr, New(Options{}), contract.Options{
+	require.NoError(t, contract.Serve(mgr, New(), contract.Options{
 		Identity: "test", Version: "test", Clients: clients,
 	}))
 	s.stop = platform.Run(context.Background(), t, mgr)

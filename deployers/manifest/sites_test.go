@@ -29,7 +29,7 @@ func TestSitesOfARecord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			item := &v1alpha1.DeployItem{}
 			item.Status.ProviderStatus = &runtime.RawExtension{Raw: []byte(tc.status)}
-			sites, isKnown := New(Options{}).Sites(item)
+			sites, isKnown := New().Sites(item)
 			assert.Equal(t, tc.isKnown, isKnown)
 			var found []string
 			for _, site := range sites {

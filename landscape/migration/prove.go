@@ -49,7 +49,7 @@ func NewProver(config *rest.Config, c client.Client, access components.Access) (
 		return nil, err
 	}
 	return &Prover{client: c, clusters: clusters, deployers: map[string]contract.Rehearser{
-		v1alpha1.ManifestDeployItemType: manifest.New(manifest.Options{}), v1alpha1.HelmDeployItemType: charts.(contract.Rehearser),
+		v1alpha1.ManifestDeployItemType: manifest.New(), v1alpha1.HelmDeployItemType: charts.(contract.Rehearser),
 	}}, nil
 }
 
