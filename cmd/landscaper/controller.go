@@ -28,7 +28,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/confined"
 	"github.com/flux-landscaper/flux-landscaper/confined/rendering"
-	"github.com/flux-landscaper/flux-landscaper/controllers/defaultcontext"
 	"github.com/flux-landscaper/flux-landscaper/controllers/deployitem"
 	"github.com/flux-landscaper/flux-landscaper/controllers/environment"
 	"github.com/flux-landscaper/flux-landscaper/controllers/execution"
@@ -398,6 +397,6 @@ func (c *contextFlags) setup(mgr ctrl.Manager, p *process) error {
 }
 
 // keeper keeps the Contexts named default.
-func (c *contextFlags) keeper(mgr ctrl.Manager, repository v1alpha1.AnyJSON, p *process) *defaultcontext.Reconciler {
-	return &defaultcontext.Reconciler{Client: mgr.GetClient(), RepositoryContext: repository, Excluded: c.excluded, Backoff: p.backoff()}
+func (c *contextFlags) keeper(mgr ctrl.Manager, repository v1alpha1.AnyJSON, p *process) *target.DefaultContext {
+	return &target.DefaultContext{Client: mgr.GetClient(), RepositoryContext: repository, Excluded: c.excluded, Backoff: p.backoff()}
 }

@@ -386,7 +386,7 @@ var effects = map[string]effect{
 	"health-check-deployments": {"a,b", func(p *parsed) any { return p.controller.health.reconciler(nil, "", p.process).Deployments }, []string{"a", "b"},
 		"tests/behaviour: TestC29TheHealthCheckFollowsTheDeployments"},
 	"health-check-interval": {"1s", func(p *parsed) any { return p.controller.health.reconciler(nil, "", p.process).Interval }, second,
-		"controllers/health: TestAProblemHasToLast"},
+		"deployers/notify: TestAProblemHasToLast"},
 
 	"kubeconfig": {"testdata/kubeconfig", (*parsed).server, "https://landscaper.example.com",
 		"cmd/landscaper: TestRequestsGoWhereTheKubeconfigLeads"},

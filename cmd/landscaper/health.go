@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
-	"github.com/flux-landscaper/flux-landscaper/controllers/health"
+	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 )
 
@@ -85,8 +85,8 @@ func (h *healthFlags) setup(ctx context.Context, mgr ctrl.Manager, p *process) e
 }
 
 // reconciler checks the Deployments of a namespace of the own cluster.
-func (h *healthFlags) reconciler(own cluster.Cluster, namespace string, p *process) *health.Reconciler {
-	return &health.Reconciler{
+func (h *healthFlags) reconciler(own cluster.Cluster, namespace string, p *process) *notify.HealthCheck {
+	return &notify.HealthCheck{
 		Cluster: own, Check: client.ObjectKey{Namespace: namespace, Name: h.name}, Deployments: h.deployments, Interval: h.interval,
 		Backoff: p.backoff(), Now: time.Now,
 	}

@@ -3,7 +3,7 @@
 
 // Package target keeps Targets and Contexts, and the Secrets and ConfigMaps that they name, as long as something deployed through them has to
 // be uninstalled: Flux may prune them in the same sync as the Installations that use them. It also shows in the status of Targets whether their
-// clusters answer. It promises nothing to others.
+// clusters answer, and keeps a Context named default in every namespace. It promises nothing to others.
 package target
 
 import (

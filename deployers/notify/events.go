@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package notify tells others what a process does: events for receivers such as notification-controller, panics in the CriticalProblems of its
-// namespace, and by its Lease that it is alive.
+// namespace, by its Lease that it is alive, and in an LsHealthCheck whether the Deployments of the system run.
 package notify
 
 import (

@@ -26,7 +26,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/sources/egress"
-	"github.com/flux-landscaper/flux-landscaper/sources/keysize"
 )
 
 // Cluster is an opened Target of type landscaper.gardener.cloud/kubernetes-cluster. It is shared by all items with the same
@@ -63,7 +62,7 @@ type connection struct {
 func (c *Clients) dial(config *rest.Config, kubeconfig []byte, source *tokens, dial egress.Dial) (*connection, error) {
 	config.QPS, config.UserAgent, config.WarningHandler = -1, c.options.UserAgent, rest.NoWarnings{}
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	if err := cmp.Or(keysize.Certificates(config.CAData), keysize.Private(config.KeyData)); err != nil {
+	if err := cmp.Or(egress.CheckCertificates(config.CAData), egress.CheckPrivateKeys(config.KeyData)); err != nil {
 		return nil, refuse("certificates or keys", "cannot be used", err.Error())
 	}
 	if err := harden(config, dial, c.policy, source); err != nil {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/flux-landscaper/flux-landscaper/sources/keysize"
+	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 	"github.com/flux-landscaper/flux-landscaper/tests/largekey"
 )
 
@@ -206,7 +206,7 @@ func TestKeysThatTakeDaysAreRefused(t *testing.T) {
 }
 
 func TestAuthoritiesWithLargeKeysAreRefused(t *testing.T) {
-	authority := encoded(largekey.Certificate(t, keysize.Most+1))
+	authority := encoded(largekey.Certificate(t, egress.LargestKey+1))
 	clients, err := New(Options{})
 	require.NoError(t, err)
 	_, err = clients.OpenKubeconfig("n", []byte(strings.Replace(goodKubeconfig, "tls-server-name: api", "certificate-authority-data: "+authority, 1)))

@@ -16,8 +16,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/flux-landscaper/flux-landscaper/sources/keysize"
 )
 
 // Algorithms and media types of signatures.
@@ -161,7 +159,7 @@ func parseCertificates(text []byte) ([]*x509.Certificate, error) {
 		if err != nil {
 			return nil, fmt.Errorf("a certificate is malformed: %w", err)
 		}
-		if err := keysize.Public(certificate.PublicKey); err != nil {
+		if err := refuseLarge(certificate.PublicKey); err != nil {
 			return nil, fmt.Errorf("a certificate cannot be used: %w", err)
 		}
 		if out = append(out, certificate); len(out) > maxCertificates {

@@ -32,7 +32,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/fault"
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
-	"github.com/flux-landscaper/flux-landscaper/sources/keysize"
+	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 )
 
 // Identity logs in at some registries with a login that it obtains when one is needed and that changes with time, as the
@@ -56,16 +56,21 @@ func FromIdentity(identity Identity) Credentials {
 // FromAuthority returns no login, but certificate authorities (PEM) to trust for a host, given with its port, if any. It fails if there is
 // no certificate.
 func FromAuthority(host string, authorities []byte) (Credentials, error) {
-	if !x509.NewCertPool().AppendCertsFromPEM(authorities) {
-		return Credentials{}, fmt.Errorf("it %w", errNoCertificate)
-	}
-	if err := keysize.Certificates(authorities); err != nil {
-		return Credentials{}, fmt.Errorf("a certificate in it cannot be used: %w", err)
+	if err := checkAuthorities(authorities); err != nil {
+		return Credentials{}, fmt.Errorf("it %w", err)
 	}
 	return Credentials{entries: []entry{{host: CanonicalHost(host), Login: Login{ca: authorities}}}}, nil
 }
 
-var errNoCertificate = errors.New("holds no certificate; give PEM blocks of type CERTIFICATE")
+func checkAuthorities(blocks []byte) error {
+	if !x509.NewCertPool().AppendCertsFromPEM(blocks) {
+		return errors.New("holds no certificate; give PEM blocks of type CERTIFICATE")
+	}
+	if err := egress.CheckCertificates(blocks); err != nil {
+		return fmt.Errorf("cannot be used: %w", err)
+	}
+	return nil
+}
 
 // remembering keeps the last password of an identity, so that messages can hide it.
 type remembering struct {

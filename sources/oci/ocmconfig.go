@@ -5,17 +5,14 @@ package oci
 
 import (
 	"cmp"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
-	yamlv3 "go.yaml.in/yaml/v3"
 	"oras.land/oras-go/v2/registry/remote/auth"
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
-	"github.com/flux-landscaper/flux-landscaper/sources/keysize"
 )
 
 // Types of the OCM configuration, without their versions.
@@ -25,9 +22,6 @@ const (
 	ocmDockerType      = "DockerConfig"
 	ocmRegistryType    = "OCIRegistry"
 )
-
-// maxOCMConfig is room for hundreds of consumers; YAML takes many times its size in memory.
-const maxOCMConfig = 256 << 10
 
 var errOCMConfig = errors.New("it is not an OCM configuration; write YAML of type generic.config.ocm.software/v1 with configurations of type credentials.config.ocm.software")
 
@@ -60,19 +54,14 @@ type ocmRepository struct {
 // ParseOCMConfig reads the credentials of an OCM configuration (generic.config.ocm.software/v1 with configurations of type
 // credentials.config.ocm.software, or one of these alone), in YAML or JSON: consumers of type OCIRegistry with username,
 // password, identityToken, accessToken, refreshToken and certificateAuthority (PEM, trusted for that place), and Docker configurations
-// written in place. A consumer without hostname fits every host. YAML aliases are refused, and more than 256 KiB. Configurations and
-// consumers of other types are not for registries and do not count. Files are never read: what names one, and credentials of other types,
+// written in place. A consumer without hostname fits every host. Configurations and consumers of other types are not for registries
+// and do not count. Files are never read: what names one, and credentials of other types,
 // is left out with one of the Warnings. Errors name the entry and repeat nothing of its content but the host.
 func ParseOCMConfig(raw []byte) (all Credentials, err error) {
-	// The errors of the decoder are not wrapped because they may quote the content.
-	if len(raw) > maxOCMConfig {
-		return all, fmt.Errorf("it has more than %d bytes; remove what is not a credential", maxOCMConfig)
-	}
-	if err := refuseAliases(raw); err != nil {
-		return all, err
-	}
 	var config ocmConfig
-	if foreign.CoreUnmarshal(raw, &config) != nil {
+	if err := foreign.CoreUnmarshal(raw, &config); errors.Is(err, foreign.ErrTooMuch) {
+		return all, errors.New("it " + foreign.Problem(err))
+	} else if err != nil { // it may quote the content
 		return all, errOCMConfig
 	}
 	switch ocmType(config.Type) {
@@ -92,23 +81,6 @@ func ParseOCMConfig(raw []byte) (all Credentials, err error) {
 		}
 	}
 	return all, nil
-}
-
-// refuseAliases looks at the document without resolving it: a few aliases of one long text would become gigabytes.
-func refuseAliases(raw []byte) error {
-	var document yamlv3.Node
-	if yamlv3.Unmarshal(raw, &document) != nil {
-		return errOCMConfig
-	}
-	for open := []*yamlv3.Node{&document}; len(open) > 0; {
-		node := open[len(open)-1]
-		open = open[:len(open)-1]
-		if node.Kind == yamlv3.AliasNode {
-			return fmt.Errorf("line %d has a YAML alias, which is not resolved here; write the value itself", node.Line)
-		}
-		open = append(open, node.Content...)
-	}
-	return nil
 }
 
 // ocmType strips the version of a type.
@@ -211,11 +183,8 @@ func (c ocmConsumer) login() (Login, error) {
 		l.auth = auth.Credential{Username: p["username"], Password: p["password"], AccessToken: p["accessToken"],
 			RefreshToken: cmp.Or(p["identityToken"], p["identitytoken"], p["refreshToken"])}
 		if ca := p["certificateAuthority"]; ca != "" {
-			if !x509.NewCertPool().AppendCertsFromPEM([]byte(ca)) {
-				return Login{}, fmt.Errorf("certificateAuthority %w", errNoCertificate)
-			}
-			if err := keysize.Certificates([]byte(ca)); err != nil {
-				return Login{}, fmt.Errorf("certificateAuthority cannot be used: %w", err)
+			if err := checkAuthorities([]byte(ca)); err != nil {
+				return Login{}, fmt.Errorf("certificateAuthority %w", err)
 			}
 			l.ca = []byte(ca)
 		}

@@ -34,7 +34,6 @@ var excusedDecoders = map[string]string{
 	"cmd/landscaper/deployer.go":     "it reads a flag, which the operator sets",
 	"blueprints/model/load.go":       "it looks for lines in a text that was read within limits, and follows no alias",
 	"blueprints/templating/spiff.go": "the Spiff library reads its templates itself, after checkSpiff",
-	"sources/oci/ocmconfig.go":       "it looks for aliases, to refuse them, in at most 256 KiB",
 }
 
 // mayDecode reports whether the file, or a folder around it, is excused.

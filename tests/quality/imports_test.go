@@ -64,7 +64,7 @@ func TestLibrariesStayInTheirRooms(t *testing.T) {
 // TestAThirdPartyImportsTheContractWithoutTheRest keeps small what a deployer of others is built from: no loop of ours, no source, no Helm.
 func TestAThirdPartyImportsTheContractWithoutTheRest(t *testing.T) {
 	module := loaded(t)
-	below := []string{"api", "sources/egress", "sources/keysize", "sources/memory", "sources/pullsecrets", "deployers/protocol", "deployers/queue", "deployers/storage", "deployers/notify", "deployers/target", "deployers/contract"}
+	below := []string{"api", "sources/egress", "sources/memory", "sources/pullsecrets", "deployers/protocol", "deployers/queue", "deployers/storage", "deployers/notify", "deployers/target", "deployers/contract"}
 	foreign := []string{"helm.sh/helm", "oras.land", "github.com/go-git", "github.com/aws", "github.com/Azure", "cloud.google.com", "github.com/fluxcd/pkg/ssa"}
 	for _, room := range []string{"deployers/contract", "deployers/target"} {
 		p := module.Packages[ModulePath+"/"+room]

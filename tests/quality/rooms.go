@@ -19,7 +19,6 @@ type room struct {
 var rooms = []room{
 	{"api", 0},
 	{"docs/spec", 0},
-	{"sources/keysize", 9},
 	{"sources/memory", 9},
 	{"sources/component", 10},
 	{"blueprints", 11},
@@ -34,7 +33,7 @@ var rooms = []room{
 	{"deployers/protocol", 24},
 	{"deployers/queue", 25},
 	{"deployers/storage", 25},
-	{"deployers/notify", 25},
+	{"deployers/notify", 26},
 	{"deployers/contract", 31},
 	{"controllers/pair", 31},
 	{"deployers/components", 32},
@@ -48,7 +47,6 @@ var rooms = []room{
 	{"landscape", 45},
 	{"cmd/*", 50},
 	{"docs/*", 50},
-	{"config", 51},
 	{"tests", 60},
 }
 

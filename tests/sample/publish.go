@@ -8,13 +8,15 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flux-landscaper/flux-landscaper/config/samples"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
@@ -29,9 +31,22 @@ const (
 	syncFile      = "sync.yaml"
 )
 
+// files returns the sample landscape as it lies in a Git repository. sync.yaml holds the placeholders ${clone_url} and ${registry}; below installations,
+// Flux itself fills in ${registry} (host:port of an OCI registry).
+func files() (fs.FS, error) {
+	root, err := binaries.RepositoryRoot()
+	if err != nil {
+		return nil, err
+	}
+	return os.DirFS(filepath.Join(root, "config", "samples", "landscape")), nil
+}
+
 // Publish commits the sample landscape and pushes the blueprint and the chart that it takes from the registry.
 func Publish(ctx context.Context, p *platform.Platform) (*servers.GitRepo, error) {
-	landscape := samples.Landscape()
+	landscape, err := files()
+	if err != nil {
+		return nil, err
+	}
 	if err := pushArtifacts(ctx, p.Registry, landscape); err != nil {
 		return nil, err
 	}
@@ -39,11 +54,11 @@ func Publish(ctx context.Context, p *platform.Platform) (*servers.GitRepo, error
 	if err != nil {
 		return nil, err
 	}
-	files, err := readAll(landscape)
+	all, err := readAll(landscape)
 	if err != nil {
 		return nil, err
 	}
-	_, err = repository.Commit(ctx, "Begin the landscape", files)
+	_, err = repository.Commit(ctx, "Begin the landscape", all)
 	return repository, err
 }
 
@@ -85,7 +100,11 @@ func Sync(ctx context.Context, p *platform.Platform, repository *servers.GitRepo
 	if err != nil {
 		return err
 	}
-	manifests, err := fs.ReadFile(samples.Landscape(), syncFile)
+	landscape, err := files()
+	if err != nil {
+		return err
+	}
+	manifests, err := fs.ReadFile(landscape, syncFile)
 	if err != nil {
 		return err
 	}

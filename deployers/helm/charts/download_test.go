@@ -16,17 +16,17 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
-	"github.com/flux-landscaper/flux-landscaper/sources/keysize"
+	"github.com/flux-landscaper/flux-landscaper/sources/egress"
 	"github.com/flux-landscaper/flux-landscaper/tests/largekey"
 )
 
 func TestAuthoritiesWithLargeKeysAreRefused(t *testing.T) {
-	large := largekey.Certificate(t, keysize.Most+1)
+	large := largekey.Certificate(t, egress.LargestKey+1)
 	for _, data := range []string{string(large), base64.StdEncoding.EncodeToString(large)} {
 		_, err := certificatePool(data)
 		require.ErrorContains(t, err, "use a smaller key")
 	}
-	_, err := certificatePool(string(largekey.Certificate(t, keysize.Most)))
+	_, err := certificatePool(string(largekey.Certificate(t, egress.LargestKey)))
 	require.NoError(t, err)
 }
 

@@ -25,7 +25,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/sources/egress"
-	"github.com/flux-landscaper/flux-landscaper/sources/keysize"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 )
 
@@ -282,7 +281,7 @@ func certificatePool(data string) (*x509.CertPool, error) {
 	if decoded, err := base64.StdEncoding.DecodeString(data); err == nil {
 		blocks = decoded
 	}
-	if err := keysize.Certificates(blocks); err != nil {
+	if err := egress.CheckCertificates(blocks); err != nil {
 		return nil, protocol.Stall("GetChart", "InvalidCredentials", "Context: %s: customCAData cannot be used: %w", v1alpha1.HelmChartRepoCredentialsKey, err)
 	}
 	if !roots.AppendCertsFromPEM(blocks) {

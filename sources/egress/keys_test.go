@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package keysize
+package egress
 
 import (
 	"bytes"
@@ -15,7 +15,6 @@ import (
 	"encoding/pem"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/flux-landscaper/flux-landscaper/tests/largekey"
@@ -49,8 +48,8 @@ func TestPrivateKeys(t *testing.T) {
 	require.NoError(t, err)
 	rsa8, err := x509.MarshalPKCS8PrivateKey(small)
 	require.NoError(t, err)
-	prime, modulus := largekey.WithPrime(Most+1), largekey.WithPrime(1024)
-	modulus.N = largekey.Odd(Most + 1)
+	prime, modulus := largekey.WithPrime(LargestKey+1), largekey.WithPrime(1024)
+	modulus.N = largekey.Odd(LargestKey + 1)
 	for name, test := range map[string]struct {
 		key     []byte
 		isLarge bool
@@ -67,40 +66,31 @@ func TestPrivateKeys(t *testing.T) {
 		"large rest":                   {inPEM("RSA PRIVATE KEY", append(x509.MarshalPKCS1PrivateKey(small), make([]byte, mostEncoded)...)), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := Private(test.key)
+			err := CheckPrivateKeys(test.key)
 			if !test.isLarge {
 				require.NoError(t, err)
 				return
 			}
-			var large *LargeError
-			require.ErrorAs(t, err, &large)
-			assert.Contains(t, err.Error(), "use a smaller key")
+			require.ErrorContains(t, err, "use a smaller key")
 		})
 	}
 }
 
-func TestPublicKeys(t *testing.T) {
-	require.NoError(t, Public(&rsa.PublicKey{N: largekey.Odd(Most), E: 3}))
-	require.NoError(t, Public("something else"))
-	require.Error(t, Public(&rsa.PublicKey{N: largekey.Odd(Most + 1), E: 3}))
-}
-
 func TestCertificates(t *testing.T) {
-	good := largekey.Certificate(t, Most)
-	require.NoError(t, Certificates(append(bytes.Clone(good), "text that is no block"...)))
-	require.NoError(t, Certificates(inPEM("CERTIFICATE", []byte("no certificate"))))
-	require.Error(t, Certificates(append(bytes.Clone(good), largekey.Certificate(t, Most+1)...)))
+	good := largekey.Certificate(t, LargestKey)
+	require.NoError(t, CheckCertificates(append(bytes.Clone(good), "text that is no block"...)))
+	require.NoError(t, CheckCertificates(inPEM("CERTIFICATE", []byte("no certificate"))))
+	require.Error(t, CheckCertificates(append(bytes.Clone(good), largekey.Certificate(t, LargestKey+1)...)))
 }
 
-func FuzzPrivate(f *testing.F) {
+func FuzzKeys(f *testing.F) {
 	f.Add(largekey.Private(f, largekey.WithPrime(32)))
-	f.Add(inPKCS8(f, largekey.WithPrime(Most+1)))
+	f.Add(inPKCS8(f, largekey.WithPrime(LargestKey+1)))
 	f.Add(largekey.Certificate(f, 64))
 	f.Fuzz(func(t *testing.T, blocks []byte) {
-		var large *LargeError
-		for _, err := range []error{Private(blocks), Certificates(blocks)} {
+		for _, err := range []error{CheckPrivateKeys(blocks), CheckCertificates(blocks)} {
 			if err != nil {
-				require.ErrorAs(t, err, &large)
+				require.ErrorContains(t, err, "use a smaller key")
 			}
 		}
 	})

@@ -1,9 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package defaultcontext keeps a Context named default in every namespace, so that Installations find the default component repository
-// without anybody writing a Context for each namespace.
-package defaultcontext
+package target
 
 import (
 	"context"
@@ -27,8 +25,9 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 )
 
-// Reconciler keeps the Context default of each namespace. It owns one field of it, repositoryContext; all others belong to people.
-type Reconciler struct {
+// DefaultContext keeps the Context default of each namespace, so that Installations find the default component repository without anybody writing a Context
+// for each namespace. It owns one field of it, repositoryContext; all others belong to people.
+type DefaultContext struct {
 	// Client reads from caches and writes to the API server.
 	client.Client
 	// RepositoryContext is what the field has to hold.
@@ -40,7 +39,7 @@ type Reconciler struct {
 }
 
 // SetupWithManager registers the controller. Of namespaces only the metadata is watched.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
+func (r *DefaultContext) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 	isDefault := predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetName() == v1alpha1.DefaultContextName })
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("default-context").
@@ -55,7 +54,7 @@ func namespaceOf(_ context.Context, obj client.Object) []reconcile.Request {
 }
 
 // Reconcile creates the Context of one namespace, or puts its repositoryContext back.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+func (r *DefaultContext) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	err := r.keep(ctx, req.Name)
 	if err == nil || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		r.Backoff.Forget(req.NamespacedName)
@@ -67,7 +66,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return r.Backoff.Later(ctx, req.NamespacedName, fmt.Errorf("keep the default Context: %w", err)), nil
 }
 
-func (r *Reconciler) keep(ctx context.Context, namespace string) error {
+func (r *DefaultContext) keep(ctx context.Context, namespace string) error {
 	wanted, err := r.wanted(ctx, namespace)
 	if err != nil || !wanted {
 		return err
@@ -84,7 +83,7 @@ func (r *Reconciler) keep(ctx context.Context, namespace string) error {
 }
 
 // wanted reports whether a namespace is to have the Context: not when it is excluded, gone or about to go.
-func (r *Reconciler) wanted(ctx context.Context, name string) (bool, error) {
+func (r *DefaultContext) wanted(ctx context.Context, name string) (bool, error) {
 	if slices.Contains(r.Excluded, name) {
 		return false, nil
 	}
@@ -94,7 +93,7 @@ func (r *Reconciler) wanted(ctx context.Context, name string) (bool, error) {
 	return err == nil && namespace.DeletionTimestamp.IsZero(), client.IgnoreNotFound(err)
 }
 
-func (r *Reconciler) described(namespace string) *v1alpha1.Context {
+func (r *DefaultContext) described(namespace string) *v1alpha1.Context {
 	return &v1alpha1.Context{
 		ObjectMeta:           metav1.ObjectMeta{Name: v1alpha1.DefaultContextName, Namespace: namespace},
 		ContextConfiguration: v1alpha1.ContextConfiguration{RepositoryContext: &r.RepositoryContext},
@@ -102,7 +101,7 @@ func (r *Reconciler) described(namespace string) *v1alpha1.Context {
 }
 
 // restore replaces repositoryContext as a whole and nothing else, unless it is right already.
-func (r *Reconciler) restore(ctx context.Context, present *v1alpha1.Context) error {
+func (r *DefaultContext) restore(ctx context.Context, present *v1alpha1.Context) error {
 	if !present.DeletionTimestamp.IsZero() || present.Annotations[v1alpha1.IgnoreAnnotation] == "true" {
 		return nil
 	}

@@ -1,8 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package health shows in an LsHealthCheck whether the Deployments of this system run.
-package health
+package notify
 
 import (
 	"context"
@@ -26,9 +25,9 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/deployers/queue"
 )
 
-// Reconciler keeps one LsHealthCheck. It looks at each event of a Deployment, and writes when the outcome changes and once in an interval, so
+// HealthCheck keeps one LsHealthCheck, which shows whether the Deployments of this system run. It looks at each event of a Deployment, and writes when the outcome changes and once in an interval, so
 // that a time long ago says that nobody checks any more.
-type Reconciler struct {
+type HealthCheck struct {
 	// Cluster has the Deployments and the LsHealthCheck. Its cache holds the Deployments of the namespace.
 	Cluster cluster.Cluster
 	// Check is the LsHealthCheck.
@@ -47,7 +46,7 @@ type Reconciler struct {
 }
 
 // SetupWithManager registers the controller. The cluster has to be part of the manager.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+func (r *HealthCheck) SetupWithManager(mgr ctrl.Manager) error {
 	if len(r.Deployments) == 0 {
 		return errors.New("the health check names no Deployments")
 	}
@@ -65,7 +64,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 }
 
 // Reconcile looks at the Deployments and writes what it found where that is due.
-func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (ctrl.Result, error) {
+func (r *HealthCheck) Reconcile(ctx context.Context, _ reconcile.Request) (ctrl.Result, error) {
 	problem, err := r.problem(ctx)
 	if err == nil {
 		var wait time.Duration
@@ -81,7 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (ctrl.R
 }
 
 // problem describes the first Deployment that does not run as it should; empty is none.
-func (r *Reconciler) problem(ctx context.Context) (string, error) {
+func (r *HealthCheck) problem(ctx context.Context) (string, error) {
 	for _, name := range r.Deployments {
 		deployment := &appsv1.Deployment{}
 		err := r.Cluster.GetClient().Get(ctx, client.ObjectKey{Namespace: r.Check.Namespace, Name: name}, deployment)
@@ -115,7 +114,7 @@ func problemOf(deployment *appsv1.Deployment) string {
 }
 
 // show writes the outcome where it is another one, or the last write is an interval ago. It returns when to look again.
-func (r *Reconciler) show(ctx context.Context, problem string) (time.Duration, error) {
+func (r *HealthCheck) show(ctx context.Context, problem string) (time.Duration, error) {
 	check := &v1alpha1.LsHealthCheck{}
 	err := r.Cluster.GetAPIReader().Get(ctx, r.Check, check)
 	isNew := apierrors.IsNotFound(err)
