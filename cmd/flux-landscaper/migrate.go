@@ -148,16 +148,7 @@ func (f *migrateFlags) print(cmd *cobra.Command, view *viewer, findings []*migra
 	if f.output != "text" {
 		return printStructured(cmd, shown, f.output)
 	}
-	table := &landscape.Table{Columns: []landscape.Column{{Title: "OBJECT"}, {Title: "NAMESPACE"}, {Title: "OUTCOME", Painted: true}, {Title: "WHY", Wraps: true}}}
-	for _, finding := range shown {
-		health := map[migration.Outcome]landscape.Health{
-			migration.Kept: landscape.Well, migration.Refused: landscape.Failing, migration.Changes: landscape.Failing,
-		}[finding.Outcome]
-		table.Rows = append(table.Rows, landscape.Row{
-			Cells: []string{finding.ID.String(), finding.Namespace, string(finding.Outcome), strings.Join(finding.Why, "\n")}, Below: "  ", Health: health,
-		})
-	}
-	if len(table.Rows) > 0 {
+	if table := findingTable(shown); len(table.Rows) > 0 {
 		printLines(cmd.OutOrStdout(), table.Lines(view.screen.Width(), view.screen.Paint))
 	}
 	var summary []string
@@ -166,6 +157,20 @@ func (f *migrateFlags) print(cmd *cobra.Command, view *viewer, findings []*migra
 	}
 	printAction(cmd, "%s", strings.Join(summary, ", "))
 	return nil
+}
+
+// findingTable shows what becomes of objects.
+func findingTable(findings []*migration.Finding) *landscape.Table {
+	table := &landscape.Table{Columns: []landscape.Column{{Title: "OBJECT"}, {Title: "NAMESPACE"}, {Title: "OUTCOME", Painted: true}, {Title: "WHY", Wraps: true}}}
+	for _, finding := range findings {
+		health := map[migration.Outcome]landscape.Health{
+			migration.Kept: landscape.Well, migration.Refused: landscape.Failing, migration.Changes: landscape.Failing,
+		}[finding.Outcome]
+		table.Rows = append(table.Rows, landscape.Row{
+			Cells: []string{finding.ID.String(), finding.Namespace, string(finding.Outcome), strings.Join(finding.Why, "\n")}, Below: "  ", Health: health,
+		})
+	}
+	return table
 }
 
 // formerWebhooks is the name of the configuration of its webhooks, which ours write, too.

@@ -91,6 +91,13 @@ func TestALandscapeIsShown(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(out), &database))
 	assert.Equal(t, "Installation", database.Kind)
 	assert.NotContains(t, out, "managedFields")
+	for _, line := range []string{
+		"get all -n team", "get env", "tree -n team", "why installation/monitoring -n team", "trace statefulset/data/postgres", "installation inspect -n team", "version",
+	} {
+		out := run(line + " -o json")
+		assert.True(t, json.Valid([]byte(out)), line)
+		assert.NotContains(t, out, "managedFields", line)
+	}
 	all := run("get all -n team")
 	assert.Contains(t, all, "\ncontext/default")
 	assert.Contains(t, all, "\ntarget/fenced")

@@ -4,14 +4,21 @@
 package main
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/landscape"
+	"github.com/flux-landscaper/flux-landscaper/landscape/migration"
 )
 
 func condition(kind string, status metav1.ConditionStatus) metav1.Condition {
@@ -127,4 +134,55 @@ func TestDeployersWithoutInstallationAreShownInEveryEnvironment(t *testing.T) {
 		{"west", "helm", stageRegistering, "-", "-", "-"},
 		{"west", "mock", stageRegistering, "-", "-", "it is not made yet"},
 	}, missingRows(environments, registrations, map[string]bool{"east/mock": true}))
+}
+
+// TestTablesAt80And140Columns has those that are made here; landscape has the others.
+func TestTablesAt80And140Columns(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	lost := "the agent does not renew its Lease ls-env-east/landscaper-agent-east"
+	east, west := v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: "east"}}, v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: "west"}}
+	for env, status := range map[*v1alpha1.Environment]metav1.ConditionStatus{&east: metav1.ConditionFalse, &west: metav1.ConditionTrue} {
+		message := map[bool]string{true: lost, false: "2 of 2 deployers are ready"}[status == metav1.ConditionFalse]
+		env.Status.AgentLastSeen, env.Status.AgentVersion, env.Status.Namespace = &metav1.Time{Time: now}, "v1.2.3", "ls-env-"+env.Name
+		env.Status.Deployers = []v1alpha1.EnvironmentDeployer{{Name: "helm", Ready: status == metav1.ConditionTrue}, {Name: "manifest", Ready: true}}
+		for _, kind := range []string{v1alpha1.AgentConnectedCondition, meta.ReadyCondition} {
+			env.Status.Conditions = append(env.Status.Conditions, metav1.Condition{Type: kind, Status: status, Message: message})
+		}
+	}
+	snapshot := &landscape.Snapshot{}
+	snapshot.Environments.Items = []v1alpha1.Environment{east, west}
+	snapshot.Registrations.Items = []v1alpha1.DeployerRegistration{{ObjectMeta: metav1.ObjectMeta{Name: "helm"}}}
+	snapshot.Installations.Items = []v1alpha1.Installation{{
+		ObjectMeta: metav1.ObjectMeta{Name: "helm", Namespace: "ls-env-east", Labels: map[string]string{v1alpha1.DeployerEnvironmentLabel: "east", v1alpha1.DeployerRegistrationLabel: "helm"}},
+		Status:     v1alpha1.InstallationStatus{JobStatus: v1alpha1.JobStatus{JobID: "1"}},
+	}}
+	shop := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "team", UID: "1"}}
+	shop.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Installation"))
+	event := func(kind, reason, message string, ago time.Duration) corev1.Event {
+		return corev1.Event{Type: kind, Reason: reason, Message: message, LastTimestamp: metav1.NewTime(now.Add(-ago)), InvolvedObject: corev1.ObjectReference{UID: shop.UID}}
+	}
+	finding := func(name string, outcome migration.Outcome, why ...string) *migration.Finding {
+		return &migration.Finding{ID: landscape.ID{Kind: "DeployItem", Namespace: "team", Name: name}, Outcome: outcome, Why: why}
+	}
+	for name, table := range map[string]*landscape.Table{
+		"environments": environmentTable(snapshot),
+		"deployers":    deployerTable(snapshot),
+		"events": eventTable([]corev1.Event{
+			event("Normal", "Succeeded", "deployed 1 item in 3s", time.Minute),
+			event("Warning", "RenderFailed", "deployExecutions[0]: the template fails at line 3: there is no import databse; did you mean database?", time.Second),
+		}, []client.Object{shop}, now),
+		"migrate-check": findingTable([]*migration.Finding{
+			finding("web-release-tq5xz", migration.Changes, "would update ConfigMap team/web: /data/value, /data/other", "would delete ConfigMap team/left-over"),
+			finding("program", migration.Unproven, "Its next job runs a program of yours, which decides what it changes."),
+			finding("database-store-5kd8f", migration.Kept),
+		}),
+	} {
+		for _, width := range []int{80, 140} {
+			lines := table.Lines(width, false)
+			for _, line := range lines {
+				assert.LessOrEqual(t, utf8.RuneCountInString(line), width, line)
+			}
+			golden(t, fmt.Sprintf("%s.%d.golden", name, width), strings.Join(lines, "\n")+"\n")
+		}
+	}
 }

@@ -50,8 +50,8 @@ func ownScene(t *testing.T) *scene {
 }
 
 // sixStates commits Installations that are named for the state in which they stay: running, waiting, failed, suspended, drifted, and fenced, behind a fence
-// whose agent has gone.
-func (s *scene) sixStates() {
+// whose agent has gone. It returns a directory with the files, in which the value of drifted is another one.
+func (s *scene) sixStates() string {
 	s.T.Helper()
 	s.Target("cluster")
 	s.Target("yard")
@@ -109,13 +109,19 @@ spec: {interval: 1h, path: ./, prune: true, targetNamespace: %s, sourceRef: {kin
 	require.NoError(s.T, s.Client().Get(s.Ctx, client.ObjectKeyFromObject(config), config))
 	config.Data["value"] = "by hand"
 	require.NoError(s.T, s.Client().Update(s.Ctx, config))
+	dir := s.T.TempDir()
+	files["drifted.yaml"] = []byte(leaf{name: "drifted", value: "by commit", annotations: follows()}.String())
+	for name, text := range files {
+		require.NoError(s.T, os.WriteFile(filepath.Join(dir, name), text, 0o600))
+	}
+	return dir
 }
 
 // TestSixStatesAreShown runs each command that looks at a cluster on a landscape that stands in six states. A command is repeated until the landscape is there.
 func TestSixStatesAreShown(t *testing.T) {
 	t.Parallel()
 	s := ownScene(t)
-	s.sixStates()
+	dir := s.sixStates()
 	applied := `is applied by Kustomization ` + s.Namespace + `/shop from main@sha1:\w+ of http://\S+/` + s.Namespace + `\.git`
 	for _, test := range []struct {
 		command string
@@ -147,12 +153,26 @@ func TestSixStatesAreShown(t *testing.T) {
 		{"why installation/fenced", 0, []string{`its Target yard belongs to`, `Environment east  NotReady, AgentUnreachable`, `^To do: Look at the agent`}},
 		{"trace configmap/drifted", 0, []string{`^ConfigMap ` + s.Namespace + `/drifted on Target cluster$`, `└─ Installation ` + s.Namespace + `/drifted +⚠`, applied}},
 		{"events installation/failed", 0, []string{`Warning +RenderFailed +Installation failed `}},
+		{"get environments", 0, []string{`^east +unreachable +false `}},
+		{"get all", 0, []string{`^installation/drifted `, `^target/yard `}},
+		{"version", 0, []string{`^flux-landscaper: v`, `^landscaper\.gardener\.cloud: v1alpha1$`, `^deployer manifest\S+: .* \(by DeployItem ` + s.Namespace + `/drifted-`}},
+		{"check", 1, []string{`^✔ Flux serves its sources`, `^✔ all kinds of `, `^✗ there is no controller: `, `^✔ deployer manifest\S+ carries out `, `^✗ Environment east: `}},
+		{"logs installation/running", 2, []string{`has no Pod of a controller or deployer whose log you may read`}},
+		{"diff -f " + dir, 1, []string{
+			`^Installation ` + s.Namespace + `/drifted changed: a job starts: `, `^    ~ ConfigMap ` + s.Namespace + `/drifted changed$`, `^ +data\.value: "as deployed" → "by commit"$`,
+			`^► jobs that start: 1; objects on targets added: 0, changed: 1, deleted: 0$`,
+		}},
+		{"diff --live -f " + dir, 1, []string{`^    ~ ConfigMap ` + s.Namespace + `/drifted changed$`}},
 		{"wait installation failed", 1, []string{`^✗ Installation ` + s.Namespace + `/failed: RenderFailed: `}},
 		{"wait installation drifted", 0, []string{`^✔ Installation ` + s.Namespace + `/drifted: Deployed 1 item`}},
 	} {
 		t.Run(test.command, func(t *testing.T) {
 			require.EventuallyWithT(t, func(c *assert.CollectT) {
-				out, status := s.command(strings.Fields(test.command)...)
+				run := s.command
+				if strings.HasPrefix(test.command, "version") || test.command == "check" || test.command == "get environments" {
+					run = s.bare // they are about no namespace
+				}
+				out, status := run(strings.Fields(test.command)...)
 				assert.Equal(c, test.status, status, out)
 				for _, line := range test.shows {
 					assert.Regexp(c, "(?m)"+line, out)
