@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -104,6 +108,31 @@ func TestWhyAt80And140Columns(t *testing.T) {
 			for _, width := range []int{80, 140} {
 				golden(t, "why-"+name, width, s.Why(object, clock).Lines(width, false, clock))
 			}
+		})
+	}
+}
+
+func TestWhySaysWhatWaitsForTheEndOfAJob(t *testing.T) {
+	const end = " Where it gets nowhere, this ends it: flux landscaper interrupt installation monitoring -n team"
+	for name, c := range map[string]struct {
+		generation   int64
+		used, stored string
+		says         []string
+	}{
+		"nothing":    {1, "main@sha1:1111111", "main@sha1:1111111", nil},
+		"a spec":     {2, "main@sha1:1111111", "main@sha1:1111111", []string{"Waiting for the end of this job: a newer spec." + end}},
+		"a revision": {1, "main@sha1:1111111", "main@sha1:2222222", []string{"Waiting for the end of this job: main@sha1:2222222 of GitRepository apps." + end}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := sampled(t)
+			inst := s.Find("Installation", "team", "monitoring").(*v1alpha1.Installation)
+			inst.Generation = c.generation
+			inst.Status.Sources = []v1alpha1.SourceStatus{{Kind: "GitRepository", Namespace: "team", Name: "apps", Revision: c.used}}
+			s.GitRepositories.Items = []sourcev1.GitRepository{{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "apps"}, Status: sourcev1.GitRepositoryStatus{Artifact: &meta.Artifact{Revision: c.stored}},
+			}}
+
+			assert.Equal(t, c.says, s.Why(inst, clock).Chain[0].Notes)
 		})
 	}
 }

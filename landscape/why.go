@@ -295,6 +295,9 @@ func (s *Snapshot) notes(object client.Object, status *Status, now time.Time) []
 	if status.Drifted {
 		notes = append(notes, status.Drift)
 	}
+	if inst, ok := object.(*v1alpha1.Installation); ok {
+		notes = append(notes, s.newer(inst)...)
+	}
 	item, ok := object.(*v1alpha1.DeployItem)
 	if !ok || !status.Pending {
 		return notes
@@ -315,6 +318,31 @@ func (s *Snapshot) notes(object client.Object, status *Status, now time.Time) []
 		return append(notes, "Alive and serving it: "+strings.Join(alive, ", ")+".")
 	}
 	return append(notes, "No deployer that serves type "+item.Spec.Type+" for it renews its Lease.")
+}
+
+// newer says what waits for the end of a running job, which finishes what it began, and how to end it.
+func (s *Snapshot) newer(inst *v1alpha1.Installation) []string {
+	if inst.Status.Phase != v1alpha1.PhaseProgressing || s.Parent(inst) != nil {
+		return nil
+	}
+	var waiting []string
+	if inst.Generation != inst.Status.ObservedGeneration {
+		waiting = append(waiting, "a newer spec")
+	}
+	for _, used := range inst.Status.Sources {
+		source := s.Find(used.Kind, used.Namespace, used.Name)
+		if source == nil {
+			continue
+		}
+		if revision := StatusOf(source, time.Time{}).Revision; revision != used.Revision {
+			waiting = append(waiting, Short(revision)+" of "+used.Kind+" "+used.Name)
+		}
+	}
+	if len(waiting) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("Waiting for the end of this job: %s. Where it gets nowhere, this ends it: flux landscaper interrupt installation %s -n %s",
+		strings.Join(waiting, ", "), inst.Name, inst.Namespace)}
 }
 
 // DeployersOf names the deployers that serve an item and whose Leases hold. That is not known where Leases were not read, and for the deployers of an

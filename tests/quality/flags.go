@@ -81,10 +81,8 @@ func flagsOf(ctx context.Context, binary string) ([]Flag, error) {
 }
 
 var (
-	flagLine = regexp.MustCompile(`^ +(?:-\w, |    )(--[\w-]+)(?: ([\w\[\]=/]+))?  +(.*)$`)
-	// defaultValue may differ between commands.
-	defaultValue = regexp.MustCompile(` \(default .*\)$`)
-	commandLine  = regexp.MustCompile(`^  ([a-z][\w-]*) +\S`)
+	flagLine    = regexp.MustCompile(`^ +(?:-\w, |    )(--[\w-]+)(?: ([\w\[\]=/]+))?  +(.*)$`)
+	commandLine = regexp.MustCompile(`^  ([a-z][\w-]*) +\S`)
 )
 
 // gather reads the help of one command and of those below it. Commands that only have others below them run nothing and are left out.
@@ -115,7 +113,7 @@ func gather(ctx context.Context, binary string, command []string, enter func(nam
 	return nil
 }
 
-// enterFlags notes the flags of one command. A flag that means something else in another command is another one.
+// enterFlags notes the flags of one command. A flag that means something else in another command, or has another default there, is another one.
 func enterFlags(help, command string, flags map[string]*Flag) {
 	for line := range strings.Lines(help) {
 		found := flagLine.FindStringSubmatch(strings.TrimRight(line, "\n"))
@@ -123,7 +121,7 @@ func enterFlags(help, command string, flags map[string]*Flag) {
 			continue
 		}
 		flag := Flag{Name: found[1], Type: found[2], Text: strings.Join(strings.Fields(found[3]), " ")}
-		key := flag.Name + " " + defaultValue.ReplaceAllString(flag.Text, "")
+		key := flag.Name + " " + flag.Text
 		if flags[key] == nil {
 			flags[key] = &flag
 		}
