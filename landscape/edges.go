@@ -113,7 +113,7 @@ func (s *Snapshot) Imports(inst *v1alpha1.Installation) []Import {
 		imported := &imports[i]
 		imported.From = s.producers[imported.value]
 		kind := imported.ID.Kind
-		imported.Missing = (kind == "DataObject" || kind == "Target") && !s.unread[kind] && s.values[imported.value] == nil
+		imported.Missing = (kind == "DataObject" || kind == "Target") && s.sees(kind, inst.Namespace) && s.values[imported.value] == nil
 	}
 	return imports
 }

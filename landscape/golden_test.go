@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -217,4 +218,25 @@ func TestOwnersInACircleEnd(t *testing.T) {
 
 func TestNoTextSteersATerminal(t *testing.T) {
 	assert.Equal(t, "two\nlines\tand [31mno colour", Plain("two\nlines\tand \x1b[31mno\x07 colour\u009b"))
+}
+
+// TestAPartSaysWhatIsNotSeen: what somebody may not list is neither taken for missing, nor hidden without a word.
+func TestAPartSaysWhatIsNotSeen(t *testing.T) {
+	whole := sampled(t)
+	inst := whole.Find("Installation", "team", "web").(*v1alpha1.Installation)
+	require.True(t, slices.ContainsFunc(whole.Imports(inst), func(i Import) bool { return i.ID.Kind == "DataObject" }))
+
+	part := whole.Only(func(kind, namespace string) bool { return kind == "Installation" && namespace == "team" })
+
+	assert.Len(t, part.Installations.Items, len(whole.Select("Installation", ListOptions{})))
+	assert.Empty(t, part.DeployItems.Items)
+	assert.Contains(t, part.Withheld, "DataObject")
+	assert.NotContains(t, part.Withheld, "Installation")
+	for _, imported := range part.Imports(part.Find("Installation", "team", "web").(*v1alpha1.Installation)) {
+		assert.False(t, imported.Missing, imported.ID)
+	}
+	last := part.Why(part.Find("Installation", "team", "monitoring"), clock).Chain[0]
+	assert.Contains(t, strings.Join(last.Notes, " "), "You may not list Executions and DeployItems")
+	assert.Empty(t, whole.Only(func(string, string) bool { return false }).Installations.Items)
+	assert.Equal(t, whole.Tree(TreeOptions{Now: clock}), whole.Only(func(string, string) bool { return true }).Tree(TreeOptions{Now: clock}))
 }

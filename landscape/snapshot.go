@@ -44,9 +44,10 @@ type Snapshot struct {
 	Withheld []string
 
 	edges
-	unread   map[string]bool // kinds that were not asked for, are not served, or are withheld
-	narrowed map[string]bool // kinds of which the reader may list only those of the namespace
-	mu       sync.Mutex      // of unread, narrowed and Withheld while kinds are listed
+	may      func(kind, namespace string) bool // of a part; nil for a whole snapshot
+	unread   map[string]bool                   // kinds that were not asked for, are not served, or are withheld
+	narrowed map[string]bool                   // kinds of which the reader may list only those of the namespace
+	mu       sync.Mutex                        // of unread, narrowed and Withheld while kinds are listed
 }
 
 // Kind is one kind of a landscape.
@@ -66,6 +67,9 @@ type Kind struct {
 
 // New returns an empty object of the kind.
 func (k Kind) New() client.Object { return k.empty.DeepCopyObject().(client.Object) }
+
+// Namespaced reports whether objects of the kind are in namespaces.
+func (k Kind) Namespaced() bool { return !k.outside }
 
 // Kinds are those that a snapshot has.
 var Kinds = []Kind{
@@ -209,6 +213,33 @@ func (s *Snapshot) list(ctx context.Context, reader client.Reader, kind Kind, na
 		return reader.List(ctx, kind.list(s), options...)
 	}
 	return err
+}
+
+// Only returns the part of a snapshot that somebody may list who may list less than its reader. May answers for a kind and a namespace, and for
+// all namespaces where that is empty.
+func (s *Snapshot) Only(may func(kind, namespace string) bool) *Snapshot {
+	part := &Snapshot{may: may, unread: s.unread, Withheld: slices.Clone(s.Withheld)}
+	for _, kind := range Kinds {
+		all := s.Objects(kind.Name)
+		var seen []runtime.Object
+		for _, object := range all {
+			if may(kind.Name, object.GetNamespace()) {
+				seen = append(seen, object)
+			}
+		}
+		_ = apimeta.SetList(kind.list(part), seen) // the lists are ours and have items
+		if len(seen) == 0 && len(all) > 0 {
+			part.Withheld = append(part.Withheld, kind.Name)
+		}
+	}
+	slices.Sort(part.Withheld)
+	part.connect()
+	return part
+}
+
+// sees reports whether the snapshot has all objects of a kind that are in a namespace.
+func (s *Snapshot) sees(kind, namespace string) bool {
+	return !s.unread[kind] && (s.may == nil || s.may(kind, namespace))
 }
 
 // Objects returns those of a kind, in the order of the lists.

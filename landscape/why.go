@@ -307,7 +307,7 @@ func (s *Snapshot) notes(object client.Object, status *Status, now time.Time) []
 		since = ", for " + ShowAge(requested.Time, now)
 	}
 	notes = append(notes, "No deployer has begun its job"+since+".")
-	if target := s.targetOf(item); item.Spec.Target != nil && target == nil && !s.unread["Target"] {
+	if target := s.targetOf(item); item.Spec.Target != nil && target == nil && s.sees("Target", item.Namespace) {
 		return append(notes, "Its Target does not exist.")
 	}
 	alive, known := s.DeployersOf(item, now)
@@ -348,7 +348,7 @@ func (s *Snapshot) newer(inst *v1alpha1.Installation) []string {
 // DeployersOf names the deployers that serve an item and whose Leases hold. That is not known where Leases were not read, and for the deployers of an
 // Environment, for which its agent speaks.
 func (s *Snapshot) DeployersOf(item *v1alpha1.DeployItem, now time.Time) (alive []string, known bool) {
-	if target := s.targetOf(item); s.unread["Lease"] || target != nil && s.environmentOf(target) != nil {
+	if target := s.targetOf(item); !s.sees("Lease", "") || target != nil && s.environmentOf(target) != nil {
 		return nil, false
 	}
 	for i := range s.Leases.Items {
@@ -380,7 +380,7 @@ func Holds(lease *coordinationv1.Lease, now time.Time) bool {
 func (s *Snapshot) unseenBelow(object client.Object) string {
 	var unseen []string
 	for _, kind := range []string{"Execution", "DeployItem"} {
-		if slices.Contains(s.Withheld, kind) {
+		if slices.Contains(s.Withheld, kind) || s.may != nil && !s.may(kind, object.GetNamespace()) {
 			unseen = append(unseen, PluralOf(kind))
 		}
 	}

@@ -52,6 +52,7 @@ type parsed struct {
 	deployer   *deployerFlags
 	helm       *helmFlags
 	webhooks   *webhooksFlags
+	ui         *uiFlags
 	agent      *agentFlags
 	container  *containerFlags
 }
@@ -68,6 +69,9 @@ func parse(t *testing.T, name string, args ...string) (*parsed, *pflag.FlagSet) 
 	case "webhooks":
 		command, p.webhooks = webhooksOf()
 		p.process = &p.webhooks.process
+	case "ui":
+		command, p.ui = uiOf()
+		p.process = &p.ui.process
 	case "agent":
 		command, p.agent = agentOf()
 		p.process, p.helm = &p.agent.process, &p.agent.helm
@@ -410,6 +414,31 @@ var effects = map[string]effect{
 		"tests/admission: TestLostSecretIsMadeAnew"},
 	"certificate-lifetime": {"40s", func(p *parsed) any { return p.called("", "https://u").Lifetime }, 40 * second,
 		"tests/admission: TestE2ECertificatesAreRenewed"},
+
+	"listen-addr": {"127.0.0.1:1", func(p *parsed) any { return p.ui.address }, "127.0.0.1:1",
+		"tests/quality: TestThePageHasTheRightsOfItsOverlay"},
+	"allowed-hosts": {"a,b", func(p *parsed) any { return p.ui.access.Hosts }, []string{"a", "b"},
+		"landscape/page: TestOnlyTheProxyIsAnswered"},
+	"tls-cert-file": {"testdata/tls.crt", (*parsed).unreadable, "--tls-cert-file and --tls-private-key-file: open testdata/tls.crt: no such file or directory",
+		"tests/quality: TestThePageHasTheRightsOfItsOverlay"},
+	"tls-private-key-file": {"testdata/tls.key", (*parsed).unreadable, "--tls-cert-file and --tls-private-key-file: open : no such file or directory",
+		"tests/quality: TestThePageHasTheRightsOfItsOverlay"},
+	"requestheader-client-ca-file": {"testdata/logins.json", (*parsed).unreadable, "--requestheader-client-ca-file: the file has no certificate in PEM",
+		"landscape/page: TestOnlyTheProxyIsAnswered"},
+	"requestheader-allowed-names": {"a,b", func(p *parsed) any { return p.ui.access.Names }, []string{"a", "b"},
+		"landscape/page: TestOnlyTheProxyIsAnswered"},
+	"requestheader-secret-file": {"testdata/logins.json", func(p *parsed) any {
+		_, err := p.ui.readFiles()
+		require.NoError(p.t, err)
+		return p.ui.access.Secret != ""
+	}, true,
+		"landscape/page: TestOnlyTheProxyIsAnswered"},
+	"requestheader-group-headers": {"a,b", func(p *parsed) any { return p.ui.access.GroupHeaders }, []string{"a", "b"},
+		"landscape/page: TestTheProxySaysWhoLooks"},
+	"requestheader-group-separator": {",", func(p *parsed) any { return p.ui.access.GroupSeparator }, ",",
+		"landscape/page: TestTheProxySaysWhoLooks"},
+	"everyone-sees-all": {"true", func(p *parsed) any { return p.ui.access.EveryoneSeesAll }, true,
+		"landscape/page: TestThePageIsForNobodyByAccident"},
 }
 
 // localRoot returns below which directory component repositories are looked for.
@@ -500,6 +529,15 @@ func (p *parsed) secretsNamespace() any {
 	return host.Namespace
 }
 
+// unreadable returns why a file that a flag of the page names is of no use; empty where it is.
+func (p *parsed) unreadable() any {
+	_, err := p.ui.readFiles()
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
 // called returns how the webhooks are called; service and url stand for flags that are not set. It is empty where no flag says how.
 func (p *parsed) called(service, url string) webhooks.Options {
 	p.t.Setenv("RUNTIME_NAMESPACE", "own")
@@ -571,7 +609,7 @@ func (p *parsed) connection() struct {
 
 func TestD21EveryFlagHasAnEffect(t *testing.T) {
 	seen := map[string]bool{}
-	for _, command := range []string{"controller", "webhooks", "manifest", "mock", "helm", "container", "agent"} {
+	for _, command := range []string{"controller", "webhooks", "ui", "manifest", "mock", "helm", "container", "agent"} {
 		_, flags := parse(t, command)
 		flags.VisitAll(func(flag *pflag.Flag) {
 			if flag.Name == "help" {

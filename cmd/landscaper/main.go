@@ -35,7 +35,7 @@ func rootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(only(controllerOf()), deployerCommand(), only(agentOf()), only(webhooksOf()), containerInit(), containerWait(), formerRelay())
+	root.AddCommand(only(controllerOf()), deployerCommand(), only(agentOf()), only(webhooksOf()), only(uiOf()), containerInit(), containerWait(), formerRelay())
 	root.SetFlagErrorFunc(withCure)
 	return root
 }

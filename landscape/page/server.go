@@ -4,9 +4,11 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net"
@@ -28,27 +30,39 @@ const rest = 200 * time.Millisecond
 //go:embed assets
 var assets embed.FS
 
-// Server shows a landscape to the browsers of this machine.
+// Server shows a landscape to browsers.
 type Server struct {
-	// Cluster says where the landscape is, and Namespace is the one that is shown; empty for all.
+	// Cluster says where the landscape is, empty where that is no news, and Namespace is the one that is shown; empty for all.
 	Cluster, Namespace string
-	// Reader lists events, with the rights of whoever looks.
+	// Reader lists events, with the rights of the server.
 	Reader client.Reader
+	// Access lets others look than the user of this machine; nil where nobody else may.
+	Access *Access
 
 	viewers viewers
 	events  events
 }
 
-// Serve answers requests to a listener, which has to be on loopback, until ctx ends. It shows the newest of the snapshots, as landscape.Watch
-// sends them.
+// Serve answers requests to a listener until ctx ends. Without Access it has to be on loopback. It shows the newest of the snapshots, as
+// landscape.Watch sends them.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, snapshots <-chan *landscape.Snapshot) error {
-	address, ok := listener.Addr().(*net.TCPAddr)
-	if !ok || !address.IP.IsLoopback() {
-		return fmt.Errorf("%s is no loopback address: everybody who reaches it would see what you may see", listener.Addr())
+	address := listener.Addr()
+	isOurs := func(host string) bool { return isThisMachine(host, address.(*net.TCPAddr).Port) }
+	who := func(*http.Request) (*viewer, error) { return nil, nil }
+	switch {
+	case s.Access != nil:
+		if err := errors.Join(s.Access.Check(address), s.Access.prepare()); err != nil {
+			return err
+		}
+		listener, isOurs, who = s.Access.listener(listener), s.Access.allows, s.Access.viewer
+	case !isLoopback(address):
+		return fmt.Errorf("%s is no loopback address: everybody who reaches it would see what you may see", address)
 	}
-	s.viewers.state, s.events.reader = &state{next: make(chan struct{})}, s.Reader
+	s.viewers.access, s.viewers.cluster, s.viewers.namespace = s.Access, s.Cluster, s.Namespace
+	s.viewers.newest, s.viewers.views = &edition{next: make(chan struct{})}, map[string]*view{}
+	s.events.reader = s.Reader
 	server := &http.Server{
-		Handler: guarded(s.routes(), address.Port), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
+		Handler: guarded(s.routes(), isOurs, who), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
@@ -61,9 +75,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, snapshots <-c
 				snapshots = nil // ctx ends, too
 				continue
 			}
-			if err := s.viewers.publish(snapshot, s.Cluster, s.Namespace, time.Now()); err != nil {
-				return err
-			}
+			s.viewers.publish(snapshot)
 			select {
 			case <-ctx.Done():
 			case <-time.After(rest):
@@ -85,20 +97,45 @@ func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServerFS(files))
 	mux.HandleFunc("GET /api/changes", s.viewers.stream)
-	mux.HandleFunc("GET /api/object", s.withObject(func(_ context.Context, now *landscape.Snapshot, object client.Object) (any, error) {
+	mux.HandleFunc("GET /api/object", s.withObject(func(r *http.Request, now *landscape.Snapshot, object client.Object) (any, error) {
 		return detailOf(now, object, time.Now()), nil
 	}))
-	mux.HandleFunc("GET /api/events", s.withObject(func(ctx context.Context, now *landscape.Snapshot, object client.Object) (any, error) {
-		return s.events.of(ctx, now.Below(object))
+	mux.HandleFunc("GET /api/events", s.withObject(func(r *http.Request, now *landscape.Snapshot, object client.Object) (any, error) {
+		objects := now.Below(object)
+		if err := s.mayListEvents(r, objects); err != nil {
+			return nil, err
+		}
+		return s.events.of(r.Context(), objects)
 	}))
 	return mux
 }
 
-// withObject answers for the object that the parameter key names.
-func (s *Server) withObject(answer func(context.Context, *landscape.Snapshot, client.Object) (any, error)) http.HandlerFunc {
+// mayListEvents refuses viewers who may not list the events of each namespace of some objects.
+func (s *Server) mayListEvents(r *http.Request, objects []client.Object) error {
+	if s.Access.showsAll() {
+		return nil
+	}
+	for _, object := range objects {
+		may, err := s.Access.may(r.Context(), viewerOf(r), scope{"Event", object.GetNamespace()})
+		switch {
+		case err != nil:
+			return err
+		case !may:
+			return fmt.Errorf("you may not list the events of %s", cmp.Or(object.GetNamespace(), "all namespaces"))
+		}
+	}
+	return nil
+}
+
+// withObject answers for the object that the parameter key names, from what the viewer may list.
+func (s *Server) withObject(answer func(*http.Request, *landscape.Snapshot, client.Object) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		now := s.viewers.current()
-		if now.snapshot == nil {
+		now, err := s.viewers.look(r.Context(), viewerOf(r), s.viewers.current())
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		if now == nil {
 			http.Error(w, "the landscape is being read", http.StatusServiceUnavailable)
 			return
 		}
@@ -112,7 +149,7 @@ func (s *Server) withObject(answer func(context.Context, *landscape.Snapshot, cl
 			http.Error(w, "there is no "+id.String()+" in what is shown", http.StatusNotFound)
 			return
 		}
-		result, err := answer(r.Context(), now.snapshot, object)
+		result, err := answer(r, now.snapshot, object)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 			return
@@ -133,25 +170,38 @@ var headers = map[string]string{
 	"Cache-Control":                "no-store",
 }
 
-// guarded lets only requests to read through, and only those that name this machine as host: a page of others whose name leads here sees nothing.
-func guarded(next http.Handler, port int) http.Handler {
+// viewerKey is where the context of a request has who looks.
+type viewerKey struct{}
+
+// viewerOf returns who looks; nil where that makes no difference.
+func viewerOf(r *http.Request) *viewer {
+	who, _ := r.Context().Value(viewerKey{}).(*viewer)
+	return who
+}
+
+// guarded lets only requests to read through, and only those that name a host of ours, so that a page of others whose name leads here sees nothing. Who
+// says who looks, or refuses the request.
+func guarded(next http.Handler, isOurs func(host string) bool, who func(*http.Request) (*viewer, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range headers {
 			w.Header().Set(name, value)
 		}
+		viewer, err := who(r)
 		switch {
-		case !isOurs(r.Host, port):
-			http.Error(w, "the host of the request is not this machine; open the address that the command has printed", http.StatusMisdirectedRequest)
+		case !isOurs(r.Host):
+			http.Error(w, "the page is not at the host of the request; open the address that it was started for", http.StatusMisdirectedRequest)
 		case r.Method != http.MethodGet:
 			w.Header().Set("Allow", http.MethodGet)
 			http.Error(w, "the page only reads", http.StatusMethodNotAllowed)
+		case err != nil:
+			http.Error(w, err.Error(), http.StatusForbidden)
 		default:
-			next.ServeHTTP(w, r)
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), viewerKey{}, viewer)))
 		}
 	})
 }
 
-func isOurs(host string, port int) bool {
+func isThisMachine(host string, port int) bool {
 	name, number, err := net.SplitHostPort(host)
 	if err != nil || number != fmt.Sprint(port) {
 		return false

@@ -92,26 +92,33 @@ func sample(t *testing.T, lists *atomic.Int64, withheld ...string) client.Client
 type site struct {
 	*testing.T
 	address   string
+	header    http.Header // of each request
 	client    client.Client
 	snapshots chan *landscape.Snapshot
 }
 
 func serve(t *testing.T, c client.Client) *site {
 	t.Helper()
+	s := &site{T: t, client: c, snapshots: make(chan *landscape.Snapshot)}
+	s.address = start(t, &Server{Cluster: "https://landscaper.example.com", Reader: c}, s.snapshots)
+	s.publish()
+	s.landscape() // is shown from now on
+	return s
+}
+
+// start serves on loopback until the end of the test, and returns the address.
+func start(t *testing.T, server *Server, snapshots <-chan *landscape.Snapshot) string {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	s := &site{T: t, address: listener.Addr().String(), client: c, snapshots: make(chan *landscape.Snapshot)}
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	server := &Server{Cluster: "https://landscaper.example.com", Reader: c}
-	go func() { served <- server.Serve(ctx, listener, s.snapshots) }()
+	go func() { served <- server.Serve(ctx, listener, snapshots) }()
 	t.Cleanup(func() {
 		stop()
 		assert.NoError(t, <-served)
 	})
-	s.publish()
-	s.landscape() // is shown from now on
-	return s
+	return listener.Addr().String()
 }
 
 // publish shows what the cluster holds now.
@@ -125,19 +132,27 @@ func (s *site) publish() {
 // get returns the answer to a request, whose text may be read once.
 func (s *site) get(path string) (status int, text string) {
 	s.Helper()
-	answer, err := http.Get("http://" + s.address + path)
-	require.NoError(s, err)
+	answer := s.ask(path)
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
 	require.NoError(s, err)
 	return answer.StatusCode, string(body)
 }
 
+func (s *site) ask(path string) *http.Response {
+	s.Helper()
+	request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, "http://"+s.address+path, http.NoBody)
+	require.NoError(s, err)
+	request.Header = s.header
+	answer, err := http.DefaultClient.Do(request)
+	require.NoError(s, err)
+	return answer
+}
+
 // follow opens a stream of changes. The function returns the next event with its data.
 func (s *site) follow() func() (event, data string) {
 	s.Helper()
-	answer, err := http.Get("http://" + s.address + "/api/changes")
-	require.NoError(s, err)
+	answer := s.ask("/api/changes")
 	s.Cleanup(func() { _ = answer.Body.Close() })
 	lines := bufio.NewReader(answer.Body)
 	return func() (event, data string) {

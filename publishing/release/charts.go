@@ -121,9 +121,11 @@ func Chart(folder, name string, o Options) (err error) {
 		copyTree(filepath.Join(folder, "crds"), filepath.Join(o.Source, "config", "crd", "bases"), nil)
 		must(Chart(filepath.Join(folder, "charts", ControllerChart), ControllerChart, o))
 		must(Chart(filepath.Join(folder, "charts", RightsChart), RightsChart, o))
-	case ControllerChart: // with flux/own-environment, which it fills in for its value deployerManagement.agent
+	case ControllerChart: // with flux/own-environment and flux/ui, which it fills in for its values deployerManagement.agent and ui
 		write(filepath.Join(folder, "templates", names), contentOf(o.Source, "charts", "process", "templates", names))
-		write(filepath.Join(folder, "own-environment.yaml"), build(filepath.Join(o.Source, "flux", "own-environment")))
+		for _, part := range []string{"own-environment", "ui"} {
+			write(filepath.Join(folder, part+".yaml"), build(filepath.Join(o.Source, "flux", part)))
+		}
 	case RightsChart: // with the roles of config/rbac, one after the other
 		write(filepath.Join(folder, "templates", names), contentOf(o.Source, "charts", "process", "templates", names))
 		write(filepath.Join(folder, "roles.yaml"), build(filepath.Join(o.Source, "config", "rbac")))

@@ -184,6 +184,53 @@ func TestTheClusterItselfIsNoEnvironmentUnlessAValueSaysSo(t *testing.T) {
 	})
 }
 
+func TestThePageRunsByAValue(t *testing.T) {
+	page := object{"enabled": true, "hosts": []any{"landscape.example.com", "ui"}, "extraArgs": []any{"--requestheader-group-headers=X-Remote-Group"}}
+	with := func(more object) rendered {
+		own := maps.Clone(page)
+		maps.Copy(own, more)
+		return render(t, release.LandscaperChart, ofProcesses(object{"ui": own, "imagePullSecrets": []any{object{"name": "pull"}}}))
+	}
+	r := with(nil)
+
+	deployment := named[*appsv1.Deployment](r, "landscaper-ui")
+	pod := deployment.Spec.Template.Spec
+	assert.Equal(t, []corev1.LocalObjectReference{{Name: "pull"}}, pod.ImagePullSecrets)
+	assert.Equal(t, named[*appsv1.Deployment](r, "edge-landscaper").Spec.Template.Spec.Containers[0].Image, pod.Containers[0].Image)
+	assert.Equal(t, []string{
+		"ui", "--allowed-hosts=landscape.example.com,ui", "--tls-cert-file=/etc/landscaper/ui/tls.crt", "--tls-private-key-file=/etc/landscaper/ui/tls.key",
+		"--requestheader-client-ca-file=/etc/landscaper/ui/ca.crt", "--requestheader-allowed-names=landscaper-ui-proxy", "--log-level=info",
+		"--requestheader-group-headers=X-Remote-Group",
+	}, pod.Containers[0].Args)
+	binding := named[*rbacv1.ClusterRoleBinding](r, "landscaper-ui")
+	named[*rbacv1.ClusterRole](r, binding.RoleRef.Name)
+	assert.Equal(t, []rbacv1.Subject{{Kind: "ServiceAccount", Name: pod.ServiceAccountName, Namespace: "fence"}}, binding.Subjects)
+	named[*corev1.ServiceAccount](r, pod.ServiceAccountName)
+	assert.Equal(t, deployment.Spec.Selector.MatchLabels, named[*corev1.Service](r, "landscaper-ui").Spec.Selector)
+	policy := named[*networkingv1.NetworkPolicy](r, "landscaper-ui")
+	assert.Equal(t, deployment.Spec.Selector.MatchLabels, policy.Spec.PodSelector.MatchLabels)
+	assert.Equal(t, "true", policy.Spec.Ingress[0].From[0].PodSelector.MatchLabels["landscaper.gardener.cloud/ui-proxy"])
+	for _, o := range []client.Object{deployment, policy} {
+		assert.Empty(t, o.GetNamespace(), "it is in the namespace of the release")
+	}
+
+	r = with(object{"proxy": "secret", "from": []any{object{"namespaceSelector": object{}}}})
+	args := named[*appsv1.Deployment](r, "landscaper-ui").Spec.Template.Spec.Containers[0].Args
+	assert.Contains(t, args, "--requestheader-secret-file=/etc/landscaper/ui/secret")
+	assert.NotContains(t, strings.Join(args, " "), "client-ca")
+	assert.NotContains(t, strings.Join(args, " "), "allowed-names")
+	assert.NotNil(t, named[*networkingv1.NetworkPolicy](r, "landscaper-ui").Spec.Ingress[0].From[0].NamespaceSelector)
+
+	r = with(object{"proxy": "everyone"})
+	assert.Contains(t, named[*appsv1.Deployment](r, "landscaper-ui").Spec.Template.Spec.Containers[0].Args, "--everyone-sees-all")
+
+	for _, other := range find[*appsv1.Deployment](render(t, release.LandscaperChart, nil)) {
+		assert.NotEqual(t, "landscaper-ui", other.Name, "nobody asked for it")
+	}
+	_, err := tryRender(t, release.LandscaperChart, ofProcesses(object{"ui": object{"enabled": true}}))
+	assert.ErrorContains(t, err, "ui.hosts: name the host of the page")
+}
+
 func TestTheHealthCheckIsOfTheOwnDeployments(t *testing.T) {
 	off := render(t, release.LandscaperChart, nil)
 	assert.NotContains(t, named[*appsv1.Deployment](off, "edge-landscaper").Spec.Template.Spec.Containers[0].Args, "--health-check=edge")

@@ -178,7 +178,7 @@ func TestInstallDropsPrivileges(t *testing.T) {
 
 func TestL09TemporaryFilesAreLimited(t *testing.T) {
 	var all []*unstructured.Unstructured
-	for _, folder := range []string{"install", "container-deployer", "agent", "webhooks"} {
+	for _, folder := range []string{"install", "container-deployer", "agent", "webhooks", "ui"} {
 		all = append(all, builtFrom(t, "flux/"+folder)...)
 	}
 	for _, deployment := range typed[appsv1.Deployment](t, all, "Deployment") {

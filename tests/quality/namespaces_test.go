@@ -104,7 +104,7 @@ func TestDocumentedNamespaces(t *testing.T) {
 		assert.Equal(t, namespace, typed[corev1.Namespace](t, objects, "Namespace")[0].Name)
 		assert.Equal(t, namespace, typed[appsv1.Deployment](t, objects, "Deployment")[0].Namespace)
 	})
-	for _, folder := range []string{"install", "webhooks"} {
+	for _, folder := range []string{"install", "webhooks", "ui"} {
 		t.Run("of "+folder, func(t *testing.T) {
 			objects := applied(t, kustomizev1.KustomizationSpec{Path: "./flux/" + folder, TargetNamespace: "landscaper"})
 			requireMoved(t, objects, "landscaper/landscaper-controller")

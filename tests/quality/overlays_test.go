@@ -79,7 +79,7 @@ func typed[T any](t *testing.T, objects []*unstructured.Unstructured, kind strin
 func TestAnotherNamespaceReachesEverything(t *testing.T) {
 	objects := overlaid(t, `
 namespace: elsewhere
-resources: ["{}/install", "{}/webhooks"]
+resources: ["{}/install", "{}/webhooks", "{}/ui"]
 components: ["{}/install/deployer-management", "{}/install/shared-environments", "{}/install/registry-identities", "{}/install/target-tokens", "{}/install/two-replicas", "{}/install/pull-secret"]
 `)
 	for _, object := range objects {
@@ -128,6 +128,7 @@ func TestPullSecretIsForEachProcess(t *testing.T) {
 		"of a user":         overlaid(t, `{resources: ["{}/install"], components: ["{}/install/pull-secret"]}`),
 		"of Flux":           fluxBuilds(t, "install", "pull-secret"),
 		"of the webhooks":   fluxBuilds(t, "webhooks", "../install/pull-secret"),
+		"of the page":       fluxBuilds(t, "ui", "../install/pull-secret"),
 		"of the agent":      fluxBuilds(t, "agent", "../install/pull-secret"),
 		"of the containers": fluxBuilds(t, "container-deployer", "../install/pull-secret"),
 	} {
@@ -250,6 +251,40 @@ func TestPoliciesKeepOthersFromLandscaper(t *testing.T) {
 	}
 }
 
+func TestThePageIsReachedByItsProxyOnly(t *testing.T) {
+	objects := builtFrom(t, "flux/ui")
+	deployment := typed[appsv1.Deployment](t, objects, "Deployment")[0]
+	page := peer{"ls-system", deployment.Spec.Template.Labels}
+	proxied := map[string]string{"landscaper.gardener.cloud/ui-proxy": "true"}
+	for name, policies := range map[string][]*networkingv1.NetworkPolicy{
+		"alone":               typed[networkingv1.NetworkPolicy](t, objects, "NetworkPolicy"),
+		"beside the policies": typed[networkingv1.NetworkPolicy](t, append(builtFrom(t, "flux/policies"), objects...), "NetworkPolicy"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.True(t, admits(t, policies, peer{"ls-system", proxied}, page, 8443))
+			assert.True(t, admits(t, policies, peer{"monitoring", nil}, page, 8080), "metrics are scraped")
+			assert.False(t, admits(t, policies, peer{"shop", proxied}, page, 8443), "a tenant takes the label of the proxy")
+			assert.False(t, admits(t, policies, peer{"ls-system", nil}, page, 8443), "another Pod beside it")
+			assert.False(t, admits(t, policies, peer{}, page, 8443), "from outside")
+		})
+	}
+}
+
+func TestTheProxyOfThePageProvesItself(t *testing.T) {
+	const certificate, secret = "--requestheader-client-ca-file=/etc/landscaper/ui/ca.crt", "--requestheader-secret-file=/etc/landscaper/ui/secret"
+	args := func(objects []*unstructured.Unstructured) []string {
+		return typed[appsv1.Deployment](t, objects, "Deployment")[0].Spec.Template.Spec.Containers[0].Args
+	}
+	assert.Contains(t, args(builtFrom(t, "flux/ui")), certificate)
+	assert.NotContains(t, args(builtFrom(t, "flux/ui")), secret)
+
+	shared := args(fluxBuilds(t, "ui", "shared-secret"))
+
+	assert.Contains(t, shared, secret)
+	assert.NotContains(t, shared, certificate)
+	requireFlags(t, typed[appsv1.Deployment](t, fluxBuilds(t, "ui", "shared-secret"), "Deployment"))
+}
+
 var metricName = regexp.MustCompile(`\b(?:landscaper|gotk|controller_runtime|workqueue|rest_client|process)_[a-z_]+`)
 
 func TestMonitoringUsesMetricsThatAreDocumented(t *testing.T) {
@@ -310,7 +345,7 @@ func TestMonitoringScrapesEachProcess(t *testing.T) {
 		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(raw, selector))
 		chosen, err := metav1.LabelSelectorAsSelector(selector)
 		require.NoError(t, err)
-		for _, folder := range []string{"flux/install", "flux/webhooks", "flux/container-deployer"} {
+		for _, folder := range []string{"flux/install", "flux/webhooks", "flux/ui", "flux/container-deployer"} {
 			for _, deployment := range typed[appsv1.Deployment](t, builtFrom(t, folder), "Deployment") {
 				assert.True(t, chosen.Matches(klabels.Set(deployment.Spec.Template.Labels)), deployment.Name)
 				assert.Equal(t, "http-prom", deployment.Spec.Template.Spec.Containers[0].Ports[portOf(deployment, 8080)].Name, deployment.Name)

@@ -38,6 +38,7 @@ var installations = []struct {
 }{
 	{"`flux/install`", []string{"install"}, nil},
 	{"`flux/webhooks`", []string{"install", "webhooks"}, nil},
+	{"`flux/ui`", []string{"install", "ui"}, nil},
 	{"`flux/container-deployer`", []string{"install", "container-deployer"}, nil},
 	{"`flux/install/registry-identities`", []string{"install"}, []string{"install/registry-identities"}},
 	{"`flux/install/target-tokens`", []string{"install"}, []string{"install/target-tokens"}},

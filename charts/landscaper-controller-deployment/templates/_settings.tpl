@@ -128,3 +128,14 @@ landscaper.gardener.cloud/component: {{ .component }}
 {{- $image := dict "repository" .image.repository "tag" (.image.tag | default .root.Values.image.tag) -}}
 {{- include "process.image" (dict "image" $image "default" .root.Chart.AppVersion) -}}
 {{- end -}}
+
+{{- /* The arguments of the page: those of flux/ui, with the proof that the values name. {root, args} */ -}}
+{{- define "ui.args" -}}
+{{- $own := .root.Values.ui -}}
+{{- $args := list -}}
+{{- range .args }}{{ if or (eq $own.proxy "certificate") (not (hasPrefix "--requestheader-" .)) }}{{ $args = append $args . }}{{ end }}{{ end -}}
+{{- if eq $own.proxy "secret" }}{{ $args = append $args "--requestheader-secret-file=/etc/landscaper/ui/secret" }}{{ end -}}
+{{- if eq $own.proxy "everyone" }}{{ $args = append $args "--everyone-sees-all" }}{{ end -}}
+{{- with .root.Values.landscaper.verbosity }}{{ $args = append $args (print "--log-level=" .) }}{{ end -}}
+{{ toYaml (concat $args $own.extraArgs) }}
+{{- end -}}
