@@ -245,27 +245,50 @@ export class Graph {
     return near.size > 1 ? near : null;
   }
 
+  /** labels are where the names on the edges of the chosen node stand, by the index of the edge: none over another. */
+  labels() {
+    const { selected } = this.look;
+    const { edges = [], terse, places } = this;
+    const known = this.labelled;
+    if (known?.places === places && known.selected === selected && known.terse === terse) return known.at;
+    const [at, line] = [new Map(), terse ? 20 : 14];
+    edges.forEach((edge, index) => {
+      const [from, to] = [places.at[edge.from], places.at[edge.to]];
+      if (!selected || ![edge.from, edge.to].includes(selected) || !edge.names?.length || !from || !to) return;
+      const path = s('path', { d: curve(this.points(index, from, to)) });
+      const length = path.getTotalLength();
+      const along = Math.min(room.middle, length / 2); // beside the other box, where no box is
+      const { x, y } = path.getPointAtLength(edge.from === selected ? length - along : along);
+      const right = from.x + from.width;
+      const gap = edge.from === selected ? to.x - room.middle : right + room.middle;
+      const label = { x: to.x > right ? gap : x, y: y - 5 };
+      while ([...at.values()].some((other) => Math.abs(other.x - label.x) < room.width && Math.abs(other.y - label.y) < line)) label.y += line;
+      at.set(index, label);
+    });
+    this.labelled = { places, selected, terse, at };
+    return at;
+  }
+
+  points(index, from, to) {
+    const route = this.places.routes[index];
+    return route ? routed(route, from, to) : direct(from, to);
+  }
+
   drawEdges(window, put) {
     const { selected } = this.look;
+    const labels = this.labels();
     (this.edges ?? []).forEach((edge, index) => {
       const [from, to] = [this.places.at[edge.from], this.places.at[edge.to]];
       if (!from || !to) return;
-      const points = this.places.routes[index] ? routed(this.places.routes[index], from, to) : direct(from, to);
+      const points = this.points(index, from, to);
       if (!overlaps(around(points), window)) return;
       const chosen = selected && (edge.from === selected || edge.to === selected);
       const id = `edge ${edge.from} ${edge.to} ${edge.kind}`;
       const look = JSON.stringify([points, edge, chosen, this.terse]);
       const names = (edge.names ?? []).join(', ');
-      if (chosen && names) {
-        put(`names ${id}`, look, this.textLayer, () => {
-          const line = s('path', { d: curve(points) });
-          const length = line.getTotalLength();
-          const along = Math.min(room.middle, length / 2); // beside the other box, where no box is and no other name
-          const { x, y } = line.getPointAtLength(edge.from === selected ? length - along : along);
-          const right = from.x + from.width;
-          const gap = edge.from === selected ? to.x - room.middle : right + room.middle;
-          return s('text', { class: 'names', x: to.x > right ? gap : x, y: y - 5 }, s('title', {}, names), fit(names, this.terse ? '18px' : '12px', room.width));
-        });
+      const label = labels.get(index);
+      if (label) {
+        put(`names ${id}`, look + JSON.stringify(label), this.textLayer, () => s('text', { class: 'names', ...label }, s('title', {}, names), fit(names, this.terse ? '18px' : '12px', room.width)));
       }
       put(id, look, this.edgeLayer, () => s('g', { class: `flow ${edge.kind} ${edge.missing ? 'missing' : ''} ${chosen ? 'chosen' : ''}` },
           s('title', {}, `${edge.kind}${names && `: ${names}`}${edge.missing ? ', which does not exist yet' : ''}`),

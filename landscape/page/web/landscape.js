@@ -67,7 +67,7 @@ const fields = {
   revision: ({ status }) => status.revision, cluster: (node) => node.clusters?.join(' '), kustomization: (node) => node.kustomization,
 };
 
-/** matcher returns whether a node is to be shown, by its state and by words, all of which have to be in its namespace and name, or in the field that a word names. */
+/** matcher returns whether a node is to be shown, by its state and by words, all of which have to be in its namespace and name, in what is said of it where it is not well, or in the field that a word names. */
 export function matcher({ query, wanted }) {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   return (node) => {
@@ -75,7 +75,8 @@ export function matcher({ query, wanted }) {
     return words.every((word) => {
       const [, field, value] = word.match(/^(\w+):(.+)$/) ?? [];
       if (Object.hasOwn(fields, field ?? '')) return (fields[field](node) ?? '').toLowerCase().includes(value);
-      return `${node.namespace ?? ''}/${node.name} ${node.title}`.toLowerCase().includes(word);
+      const said = node.state === 'Well' ? '' : `${node.status.message ?? ''} ${node.status.drift ?? ''}`; // of what is well all say the same
+      return `${node.namespace ?? ''}/${node.name} ${node.title} ${said}`.toLowerCase().includes(word);
     });
   };
 }

@@ -81,7 +81,7 @@ function show() {
   if (about.version === undefined) return;
   look.matches = matcher(look);
   document.body.dataset.view = look.view;
-  element('where').textContent = `${about.namespace ? `namespace ${about.namespace}` : 'all namespaces'} · ${about.cluster}`;
+  element('where').textContent = [about.namespace ? `namespace ${about.namespace}` : 'all namespaces', about.cluster].filter(Boolean).join(' · ');
   for (const view of ['graph', 'table']) element(`show-${view}`).setAttribute('aria-pressed', look.view === view);
   showStates();
   showNotes();
@@ -128,7 +128,10 @@ function listen() {
   const open = () => {
     source = new EventSource('api/changes');
     source.onopen = () => live('live', 'Well');
-    source.onerror = () => live('connection lost, trying again', 'Failing');
+    source.onerror = ({ target }) => {
+      live('connection lost, trying again', 'Failing');
+      if (target.readyState === EventSource.CLOSED) setTimeout(() => target === source && document.visibilityState === 'visible' && open(), 5000); // an answer that is no stream, as of a proxy
+    };
     source.addEventListener('landscape', ({ data }) => {
       landscape.replace(JSON.parse(data));
       for (const above of landscape.ancestors(look.selected)) look.unfolded.add(above.key);

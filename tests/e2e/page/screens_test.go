@@ -4,6 +4,7 @@
 package page
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -219,6 +220,33 @@ func TestARowKeepsTheKeyboard(t *testing.T) {
 	b.await(`document.activeElement?.matches('#panel h2')`)
 	b.press("Escape")
 	b.await(`document.querySelector('#panel').hidden && ` + focused)
+}
+
+func TestNamesOfEdgesDoNotOverlap(t *testing.T) {
+	s := newScene(t)
+	s.install(part{name: "cluster", exports: []string{"zone"}, exportedTarget: "prod"})
+	s.install(part{name: "shop", imports: []string{"zone"}, target: "prod"}) // takes both
+	b := open(t, serve(t, s.namespace), 1440, 900)
+
+	b.look("#group=none&node=Installation/" + s.namespace + "/shop")
+
+	b.await(`document.querySelectorAll('#graph .names').length === 2`)
+	assert.False(t, ask[bool](b, `(([a, b]) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)
+		([...document.querySelectorAll('#graph .names')].map((text) => text.getBoundingClientRect()))`))
+}
+
+func TestTheSearchFindsNamesAndWhatIsSaidOfWhatIsNotWell(t *testing.T) {
+	s := newScene(t)
+	s.shop(scenes[2].moods)
+	b := open(t, serve(t, s.namespace), 1440, 900)
+	for query, found := range map[string][]string{"titel": {"reports"}, "opensearch": {"search"}, "cdn": {"cdn"}, "deployed": nil} {
+		b.visit("#view=table&q=kind:installation+" + query)
+		b.await(`document.body.dataset.view === 'table' && document.querySelector('#where').textContent !== ''`)
+		assert.Equal(t, len(found), ask[int](b, `document.querySelectorAll('#table tbody tr').length`), query)
+		for _, name := range found {
+			assert.True(t, ask[bool](b, fmt.Sprintf(`document.querySelector('#table tbody [data-key$="/%s"]') !== null`, name)), query)
+		}
+	}
 }
 
 func TestTheTableSearchesSortsAndOpens(t *testing.T) {
