@@ -8,6 +8,7 @@ package landscape
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -227,10 +228,14 @@ func (s *Snapshot) Only(may func(kind, namespace string) bool) *Snapshot {
 				seen = append(seen, object)
 			}
 		}
-		_ = apimeta.SetList(kind.list(part), seen) // the lists are ours and have items
-		if len(seen) == 0 && len(all) > 0 {
+		switch {
+		case len(seen) == len(all): // shared, so that viewers take little memory
+			reflect.ValueOf(kind.list(part)).Elem().Set(reflect.ValueOf(kind.list(s)).Elem())
+			continue
+		case len(seen) == 0:
 			part.Withheld = append(part.Withheld, kind.Name)
 		}
+		_ = apimeta.SetList(kind.list(part), seen) // the lists are ours and have items
 	}
 	slices.Sort(part.Withheld)
 	part.connect()
