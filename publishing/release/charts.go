@@ -53,8 +53,13 @@ const (
 	noTag     = `tag: ""`
 )
 
-// refusal is the template by which a chart of a checkout refuses to be installed: it is a part of the chart.
-const refusal = "whole.yaml"
+const (
+	// refusal is the template by which a chart of a checkout refuses to be installed: it is a part of the chart.
+	refusal = "whole.yaml"
+	// partsFile has the lines of Chart.yaml that name the charts that a chart is made of. A checkout does not have them there, and Helm would look for
+	// them before it renders the refusal.
+	partsFile = "dependencies.yaml"
+)
 
 // packedChart is a chart as it is released.
 type packedChart struct {
@@ -111,6 +116,10 @@ func Chart(folder, name string, o Options) (err error) {
 	}
 	copyTree(folder, filepath.Join(o.Source, "charts", name), strings.NewReplacer(replaced...).Replace)
 	must(os.RemoveAll(filepath.Join(folder, "templates", refusal))) // former checkouts have none
+	if parts, err := os.ReadFile(filepath.Join(folder, partsFile)); err == nil {
+		write(filepath.Join(folder, "Chart.yaml"), append(contentOf(folder, "Chart.yaml"), parts...))
+		must(os.Remove(filepath.Join(folder, partsFile)))
+	}
 	const names = "_names.tpl"
 	switch name {
 	case WholeChart:

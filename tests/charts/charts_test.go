@@ -9,12 +9,15 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
@@ -76,13 +79,25 @@ func tryRender(t *testing.T, name string, values object) (map[string]string, err
 // tryRenderAs returns the texts of the templates of a release.
 func tryRenderAs(t *testing.T, as chartutil.ReleaseOptions, name string, values object) (map[string]string, error) {
 	t.Helper()
+	return tryRenderChart(t, as, released(t, name, ""), values)
+}
+
+// released is a chart of a release whose image has a digest.
+func released(t *testing.T, name, digest string) *chart.Chart {
+	t.Helper()
 	folder := filepath.Join(t.TempDir(), "chart")
 	require.NoError(t, release.Chart(folder, name, release.Options{
-		Source: "../..", Repository: "registry.example.com/landscaper", Release: containerimage.Release{Version: "v1.2.3"},
+		Source: "../..", Repository: "registry.example.com/landscaper", Release: containerimage.Release{Version: "v1.2.3"}, Digest: digest,
 	}))
 	chart, err := loader.LoadDir(folder)
 	require.NoError(t, err)
 	require.NoError(t, chart.Validate())
+	require.NoError(t, action.CheckDependencies(chart, chart.Metadata.Dependencies))
+	return chart
+}
+
+func tryRenderChart(t *testing.T, as chartutil.ReleaseOptions, chart *chart.Chart, values object) (map[string]string, error) {
+	t.Helper()
 	require.NoError(t, chartutil.ProcessDependenciesWithMerge(chart, values))
 	all, err := chartutil.ToRenderValues(chart, values, as, nil)
 	if err != nil {
@@ -484,15 +499,24 @@ func TestEachValueIsTaken(t *testing.T) {
 	}
 }
 
-func TestAChartOfTheCheckoutRefuses(t *testing.T) {
+// everyChart are the names of all charts.
+func everyChart(t *testing.T) (names []string) {
+	t.Helper()
 	folders, err := filepath.Glob("../../charts/*/Chart.yaml")
 	require.NoError(t, err)
 	require.Len(t, folders, 9)
 	for _, file := range folders {
-		name := filepath.Base(filepath.Dir(file))
+		names = append(names, filepath.Base(filepath.Dir(file)))
+	}
+	return names
+}
+
+func TestAChartOfTheCheckoutRefuses(t *testing.T) {
+	for _, name := range everyChart(t) {
 		t.Run(name, func(t *testing.T) {
-			chart, err := loader.LoadDir(filepath.Dir(file))
+			chart, err := loader.LoadDir(filepath.Join("../../charts", name))
 			require.NoError(t, err)
+			require.NoError(t, action.CheckDependencies(chart, chart.Metadata.Dependencies), "Helm says this before the chart says its sentence")
 			values, err := chartutil.ToRenderValues(chart, nil, chartutil.ReleaseOptions{Name: "edge", Namespace: "fence"}, nil)
 			require.NoError(t, err)
 			_, err = engine.Render(chart, values)
@@ -500,6 +524,38 @@ func TestAChartOfTheCheckoutRefuses(t *testing.T) {
 		})
 	}
 }
+
+func TestChartsOfAReleaseSayWhatTheyAreAndWhatComesNext(t *testing.T) {
+	const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	parts := []string{release.ControllerChart, release.RightsChart} // of another chart, which says what comes next
+	for _, name := range everyChart(t) {
+		t.Run(name, func(t *testing.T) {
+			made := released(t, name, digest)
+			about := made.Metadata
+			assert.Equal(t, ">=1.31.0-0", about.KubeVersion)
+			for what, said := range map[string]string{"icon": about.Icon, "home": about.Home, "description": about.Description} {
+				assert.NotEmpty(t, said, what)
+			}
+			assert.NotEmpty(t, about.Keywords)
+			assert.NotEmpty(t, about.Sources)
+			assert.True(t, slices.ContainsFunc(made.Raw, func(file *chart.File) bool { return file.Name == "README.md" }))
+
+			files, err := tryRenderChart(t, chartutil.ReleaseOptions{Name: "edge", Namespace: "fence"}, made, reached(name, object{}))
+			require.NoError(t, err)
+			if !slices.Contains(parts, name) {
+				assert.Contains(t, files[name+"/templates/NOTES.txt"], "\nNext: ")
+			}
+			for file, text := range files {
+				for _, image := range imageLine.FindAllStringSubmatch(text, -1) {
+					assert.Equal(t, "registry.example.com/landscaper:v1.2.3@"+digest, image[1], file)
+				}
+			}
+		})
+	}
+}
+
+// imageLine is a line of a Pod that names its image.
+var imageLine = regexp.MustCompile(`(?m)^ *(?:- )?image: "?([^"\n]*)"?$`)
 
 func TestTheWholeChartHasControllerAndDeployers(t *testing.T) {
 	all := func(values object) (names []string) {
