@@ -108,9 +108,12 @@ func (w *Explanation) Lines(width int, paint Palette, now time.Time) []string {
 	lines = append(lines, "")
 	section("Means:", w.Means)
 	section("To do:", w.Cure)
-	section("Where:", w.Git)
-	for _, source := range w.Sources {
-		add(7, Short(source))
+	for i, where := range slices.DeleteFunc(append([]string{w.Git}, w.Sources...), func(where string) bool { return where == "" }) {
+		if i == 0 {
+			section("Where:", Short(where))
+			continue
+		}
+		add(len("Where: "), Short(where))
 	}
 	section("Held up:", strings.Join(w.HeldUp, ", "))
 	section("Started by:", w.Trigger)
