@@ -370,11 +370,11 @@ func (a *action) gone(object *unstructured.Unstructured, err error) error {
 }
 
 func suspendCommand() *cobra.Command {
-	return verb("suspend", "Let nothing new start for an object", "What runs goes on. The deletion of a suspended Installation leaves what it has deployed.", setSuspend(true), "Installation", "TargetSync")
+	return verb("suspend", "Start nothing new for an object", "A running job goes on. The deletion of a suspended Installation leaves what it has deployed.", setSuspend(true), "Installation", "TargetSync")
 }
 
 func resumeCommand() *cobra.Command {
-	return verb("resume", "Let an object start again", "", setSuspend(false), "Installation", "TargetSync")
+	return verb("resume", "End the suspension of an object", "", setSuspend(false), "Installation", "TargetSync")
 }
 
 func setSuspend(to bool) actionFlags {

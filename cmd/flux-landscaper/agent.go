@@ -49,9 +49,9 @@ func bootstrapCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bootstrap-token ENVIRONMENT",
 		Short: "Make a token by which the agent of one Environment gets its credential, once",
-		Long: "Make a token on the landscaper cluster by which the agent of one Environment gets its credential, once, and print the Secret for the\n" +
-			"repository of the fenced cluster. Encrypt it before it is committed, for example by SOPS, or apply it by hand. flux/agent-access has to be applied\n" +
-			"for the Environment before. A token that was made before for the same Environment ends.",
+		Long: "Make a token on the landscaper cluster, and print the Secret with it for the repository of the fenced cluster. With the token the agent of one\n" +
+			"Environment gets its credential, once. Encrypt the Secret before you commit it, for example with SOPS, or apply it by hand. Apply flux/agent-access\n" +
+			"for the Environment first. A former token of the Environment is no longer valid.",
 		Example: "  flux-landscaper agent bootstrap-token my-env --server https://landscaper.example.com > agent-kubeconfig.yaml",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },

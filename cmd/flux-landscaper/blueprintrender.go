@@ -61,9 +61,9 @@ func renderCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "render DIR [all | imports | deployitems | subinstallations]",
 		Short: "Show what a blueprint makes of its imports, without a cluster",
-		Long: "Show the deploy items and sub-installations that an Installation of the blueprint in DIR would make first, without a cluster. Files with\n" +
-			"values have them below imports; of a target the value is a Target. With --export-templates, which say what deployers\n" +
-			"export, sub-installations are rendered as well, and exports are shown.",
+		Long: "Show, without a cluster, the deploy items and sub-installations that the first job of an Installation of the blueprint in DIR makes. Files\n" +
+			"have the values of imports below the key imports; the value of a target is a Target. --export-templates names a file that says what\n" +
+			"deployers export; with it sub-installations are rendered as well, and exports are shown.",
 		Example: "  flux-landscaper blueprint render ./blueprint -f values.yaml --set replicas=3\n" +
 			"  flux-landscaper blueprint render ./blueprint deployitems -f values.yaml -w ./out \\\n" +
 			"    --component example.com/shop:1.2.0 --repository oci://registry.example.com/components",

@@ -55,7 +55,7 @@ func checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check", Args: cobra.NoArgs,
 		Short: "Check that a cluster has what landscapes need",
-		Long: "Check the versions of Kubernetes and Flux, and with them what is installed of flux-landscaper: its kinds, processes, deployers, agents and\n" +
+		Long: "Check the versions of Kubernetes and Flux, and what is installed of flux-landscaper: its kinds, processes, deployers, agents and\n" +
 			"webhooks. The exit status is 1 if something that is needed is missing.",
 		Example: "  flux-landscaper check --pre\n  flux-landscaper check",
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -109,7 +109,7 @@ func treeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "tree REF",
 		Short:   "Show a component version with all that it refers to",
-		Long:    "Show a component version with its resources and all components that it refers to. REF is as for get.",
+		Long:    "Show a component version with its resources and all components that it refers to. REF is as in component get.",
 		Example: "  flux-landscaper component tree example.com/shop:1.2.0 --repository oci://registry.example.com/components",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -157,7 +157,7 @@ func verifyCommand() *cobra.Command {
 		Use:   "verify REF --signature NAME (--public-key FILE | --ca FILE)",
 		Short: "Check a signature of a component version",
 		Long: "Check a signature of a component version, with the digests of all components behind it and of the content of their resources, as the\n" +
-			"controller does. REF is as for get. The digest that was signed is printed; the exit status is 1 if the signature is not valid.",
+			"controller does. REF is as in component get. The digest that was signed is printed; the exit status is 1 if the signature is not valid.",
 		Example: "  flux-landscaper component verify example.com/shop:1.2.0 --repository oci://registry.example.com/components \\\n" +
 			"    --signature release --public-key release.pub",
 		Args: cobra.ExactArgs(1),

@@ -29,11 +29,11 @@ func conformanceCommand() *cobra.Command {
 	f := &conformanceFlags{}
 	cmd := &cobra.Command{
 		Use:   "conformance --type TYPE --kubeconfig FILE",
-		Short: "Put a running deployer through the contract of DeployItems",
-		Long: "Put a deployer that runs against the cluster of the kubeconfig through the contract of DeployItems. The command makes items of the type,\n" +
-			"hands them jobs as an Execution does, judges what the deployer writes, and removes the items. The exit status is 1 if a check failed.\n" +
-			"--config names a YAML file with values of spec.config in the fields good, changed, bad and slow; $(name) and $(namespace) in them are\n" +
-			"those of the item. Checks without their configuration are skipped. docs/deployers.md explains the contract.\n\n" +
+		Short: "Check that a running deployer keeps the contract of DeployItems",
+		Long: "Check that a deployer, which runs against the cluster of the kubeconfig, keeps the contract of DeployItems. The command makes items of the\n" +
+			"type, gives them jobs as an Execution does, checks what the deployer writes, and removes the items. The exit status is 1 if a check failed.\n" +
+			"--config names a YAML file with values of spec.config in the fields good, changed, bad and slow; $(name) and $(namespace) in them\n" +
+			"become those of the item. Checks without their configuration are skipped. docs/deployers.md explains the contract.\n\n" +
 			"The checks are " + strings.Join(conformance.Names(), ", ") + ".",
 		Example: "  flux-landscaper deployer conformance --type example.com/terraform --kubeconfig landscape.kubeconfig --config conformance.yaml",
 		Args:    cobra.NoArgs,

@@ -29,8 +29,8 @@ func forecastCommand() *cobra.Command {
 		Short: "Show what the jobs after a change would do",
 		Long: "Compare the landscape in a directory with what runs, or with another Git revision: which jobs would start and why, which DeployItems and objects on\n" +
 			"targets they would add, change and delete, which exports would change and to whom they flow. The controllers of the engine work on a copy of the\n" +
-			"landscape in memory; nothing is written. What nobody can know before a job is said to be unknown, with the reason. Secrets are masked.\n" +
-			"Without -n and -A the namespaces are those that the objects in the directory name: one of them, or else all of the cluster.\n" +
+			"landscape in memory; nothing is written. What cannot be known before a job is reported as unknown, with the reason. Secrets are masked.\n" +
+			"Without -n and -A it compares the namespace of the objects in the directory, or all namespaces if they have several.\n" +
 			"Exit status 0 means that nothing changes, 1 that something does.",
 		Example: "  flux-landscaper diff -f landscape -n team\n" +
 			"  flux-landscaper diff -f landscape --against HEAD~1 -o markdown",

@@ -21,7 +21,7 @@ func eventsCommand() *cobra.Command {
 	var from cluster
 	cmd := &cobra.Command{
 		Use:     "events KIND/NAME",
-		Short:   "Show the events of an object and of all below it, the newest last",
+		Short:   "Show the events of an object and of everything below it, the newest last",
 		Example: "  flux-landscaper events installation/shop -n team",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			v, snapshot, object, err := from.about(cmd, args, "Kustomization", "Installation", "Execution", "DeployItem")

@@ -31,9 +31,9 @@ func showCommand() *cobra.Command {
 	deployers := &getFlags{kinds: []string{"DeployerRegistration", "Environment", "Installation"}, table: deployerTable, named: 1}
 	all := &getFlags{kinds: []string{"Installation", "Execution", "DeployItem", "Target", "DataObject", "Context", "TargetSync"}}
 	cmd.AddCommand(
-		environments.command("environments", []string{"environment", "env"}, "Show the Environments and whether their agents give signs of life"),
-		deployers.command("deployers", []string{"deployer", "dreg", "deployerregistrations"}, "Show the deployers of all Environments, and how far they are"),
-		all.command("all", nil, "Show all of a namespace, kind by kind"))
+		environments.command("environments", []string{"environment", "env"}, "Show the Environments and whether their agents are alive"),
+		deployers.command("deployers", []string{"deployer", "dreg", "deployerregistrations"}, "Show the deployers of all Environments, and how far their installation is"),
+		all.command("all", nil, "Show all objects of a namespace, kind by kind"))
 	return cmd
 }
 
@@ -61,7 +61,7 @@ func (f *getFlags) command(name string, aliases []string, short string) *cobra.C
 	f.bindFlags(flags)
 	flags.StringVarP(&f.output, "output", "o", "", "How to print the result: wide, name, yaml or json; by default a table.")
 	flags.StringVarP(&f.selector, "selector", "l", "", "A selector of labels, such as team=shop.")
-	flags.BoolVarP(&f.watch, "watch", "w", false, "Go on and print what changes.")
+	flags.BoolVarP(&f.watch, "watch", "w", false, "Keep running and print what changes.")
 	if f.table == nil {
 		f.bindNamespace(flags)
 	}
@@ -70,7 +70,7 @@ func (f *getFlags) command(name string, aliases []string, short string) *cobra.C
 		cmd.MarkFlagsMutuallyExclusive("all-namespaces", "namespace")
 	}
 	if slices.Contains(f.kinds, "DataObject") || slices.Contains(f.kinds, "Target") {
-		flags.BoolVar(&f.copies, "copies", false, "Show the copies of imports, too, which controllers make for their own use.")
+		flags.BoolVar(&f.copies, "copies", false, "Also show the copies of imports that controllers make for their own use.")
 	}
 	if len(f.kinds) == 1 || f.table != nil {
 		cmd.ValidArgsFunction = f.completeNames(f.kinds[0])

@@ -31,8 +31,8 @@ func lintCommand() *cobra.Command {
 		Use:   "lint -f DIR",
 		Short: "Find mistakes in a landscape in Git, without a cluster",
 		Long: "Check directories and files of a Git repository: Installations, Targets, DataObjects, Contexts and other objects of landscapes, the ConfigMaps\n" +
-			"and Secrets that they read, blueprints in folders and in place, and what connects them: imports that nobody gives, exports that\n" +
-			"nobody makes, cycles, values that do not match their schemas. What may be in the cluster only is a warning. Charts,\n" +
+			"and Secrets that they read, blueprints in folders and in place, and what connects them: missing imports and\n" +
+			"exports, cycles, values that do not match their schemas. What may exist in the cluster only is a warning. Charts,\n" +
 			"kustomization.yaml files and the patches that they name are left out. Exit status 1 means that there are errors.",
 		Example: "  flux-landscaper lint -f .\n" +
 			"  flux-landscaper lint -f installations -f blueprints --strict -o github",
@@ -41,7 +41,7 @@ func lintCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&f.paths, "path", "f", nil, "A directory or file to check; may be given several times. Paths of blueprints are those of the Git repository around it.")
-	flags.BoolVar(&f.strict, "strict", false, "Take warnings for errors.")
+	flags.BoolVar(&f.strict, "strict", false, "Treat warnings as errors.")
 	flags.StringVarP(&f.output, "output", "o", "text", "How to print the result: text, json, sarif, or github for annotations of a workflow.")
 	_ = cmd.MarkFlagRequired("path")
 	return cmd

@@ -234,9 +234,9 @@ func migrateAdoptCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "adopt", Args: cobra.NoArgs,
 		Short: "Prepare the objects of Gardener Landscaper for the processes of this project",
-		Long: "Do the few writes that a take-over needs, after it has asked: the webhooks of Gardener Landscaper, which refuse every write once nobody answers\n" +
-			"them, are taken off, and sub-installations that do not name their template get the annotation that does. It refuses while Gardener Landscaper\n" +
-			"runs. It may be ended at any time and repeated; what is done is not done again. Nothing is written to targets.",
+		Long: "Make the few changes that a take-over needs, after asking: remove the webhooks of Gardener Landscaper, which refuse every write once nobody\n" +
+			"answers them, and annotate sub-installations that do not name their template. The command refuses to start while Gardener Landscaper runs. It\n" +
+			"can be stopped and repeated at any time. Nothing is written to targets.",
 		Example: "  flux-landscaper migrate adopt",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			view, err := from.view(true)

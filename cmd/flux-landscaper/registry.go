@@ -35,7 +35,7 @@ func (f *registryFlags) bindFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.config, "registry-config", "",
 		"The Docker configuration with logins, by default config.json in $DOCKER_CONFIG or ~/.docker. Credential helpers are never run.")
 	flags.StringVar(&f.provider, "provider", "generic", "The provider of logins; generic is the only one.")
-	flags.BoolVar(&f.insecure, "insecure-registry", false, "Reach the registry over plain HTTP. Loopback addresses are without this flag, too.")
+	flags.BoolVar(&f.insecure, "insecure-registry", false, "Reach the registry over plain HTTP. Loopback addresses need no flag.")
 	flags.StringVar(&f.caFile, "ca-file", "", "A file with further certificate authorities in PEM; the registry is reached over TLS then, also at a loopback address.")
 }
 

@@ -23,9 +23,9 @@ func exportSchemasCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "export DIR",
 		Short: "Write the JSON schemas of blueprints, objects and configurations of deploy items",
-		Long: "Write the JSON schemas (draft 7) of Blueprint, InstallationTemplate, every kind of the API and every configuration of deploy items into DIR, which is made where\n" +
-			"it is missing. Files that are there are replaced. Editors with the YAML language server check and complete a file that begins with the line\n\n" +
-			"  # yaml-language-server: $schema=<way to DIR>/blueprint.json\n\n" +
+		Long: "Write the JSON schemas (draft 7) of Blueprint, InstallationTemplate, every kind of the API and every configuration of deploy items into DIR, which is made\n" +
+			"if it is missing. Existing files are replaced. Editors with the YAML language server check and complete a file that begins with the line\n\n" +
+			"  # yaml-language-server: $schema=<path to DIR>/blueprint.json\n\n" +
 			"or with installation.json, installationtemplate.json, target.json and so on. blueprint validate and lint find more than schemas can say.",
 		Example: "  flux-landscaper schema export .schemas",
 		Args:    cobra.ExactArgs(1),

@@ -36,9 +36,9 @@ func kubernetesClusterCommand() *cobra.Command {
 	f := &targetFlags{}
 	cmd := &cobra.Command{
 		Use: "kubernetes-cluster", Aliases: []string{"k8s-cluster"}, Args: cobra.NoArgs,
-		Short: "Print a Target of a cluster that a kubeconfig leads to",
-		Long: "Print a Target of a cluster that a kubeconfig leads to. The kubeconfig stands in the Target, or with --secret in a Secret beside it,\n" +
-			"which may be encrypted for Git. It has to be self-contained: the controllers read no files and run no commands.",
+		Short: "Print a Target for the cluster of a kubeconfig",
+		Long: "Print a Target for the cluster of a kubeconfig. The kubeconfig is part of the Target, or with --secret of a Secret beside it,\n" +
+			"which you can encrypt for Git. It has to be self-contained: the controllers read no files and run no commands.",
 		Example: "  flux-landscaper target create kubernetes-cluster --name production -n team --target-kubeconfig ./kubeconfig | kubectl apply -f -\n" +
 			"  flux-landscaper target create kubernetes-cluster --name production -n team --target-kubeconfig ./kubeconfig --secret production -o target.yaml",
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.create(cmd) },

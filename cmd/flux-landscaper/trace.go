@@ -29,9 +29,9 @@ func traceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trace KIND/[NAMESPACE/]NAME",
 		Short: "Say where an object on a target cluster comes from, up to the commit",
-		Long: "Say which deploy item has put an object on its target, which Installations that belongs to, and which blueprint, chart, source revision and\n" +
-			"Kustomization they come from. It reads the inventories in the status of deploy items, in all namespaces or that of -n.\n" +
-			"With --target-kubeconfig it also finds what deployed objects have made, such as the Pods of a Deployment, by their owners.",
+		Long: "Say which deploy item has deployed an object, which Installations that item belongs to, and from which blueprint, chart, source revision and\n" +
+			"Kustomization they come. It reads the inventories in the status of deploy items, in all namespaces or that of -n.\n" +
+			"With --target-kubeconfig it also follows owners, so that it finds the Installation behind the Pod of a Deployment.",
 		Example: "  flux-landscaper trace deployment/shop/web\n" +
 			"  flux-landscaper trace pod/shop/web-7d4b9-x2x --target-kubeconfig production.kubeconfig",
 		Args: cobra.ExactArgs(1),

@@ -51,7 +51,7 @@ func showTreeCommand() *cobra.Command {
 	}
 	f.bind(cmd)
 	flags := cmd.Flags()
-	flags.BoolVarP(&f.watch, "watch", "w", false, "Go on and show what changes: in place on a terminal, else line by line.")
+	flags.BoolVarP(&f.watch, "watch", "w", false, "Keep running and show what changes: in place on a terminal, else line by line.")
 	flags.BoolVar(&f.data, "data", false, "Show what Installations import, and from whom.")
 	return cmd
 }
@@ -61,7 +61,7 @@ func inspectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "inspect [NAME]", Aliases: []string{"status", "tree"}, Args: cobra.MaximumNArgs(1),
 		Short: "Show Installations with all below them; tree does the same and will stay",
-		Long: "Show Installations with all below them. It is what `flux landscaper tree` shows, and goes with the next release. -o yaml and -o json have\n" +
+		Long: "Show Installations with all below them. Use `flux landscaper tree` instead: this command is removed in the next release. -o yaml and -o json have\n" +
 			"the form of landscaper-cli.",
 		Example: "  flux-landscaper installation inspect -n team\n" +
 			"  flux-landscaper installation inspect shop -n team --failed",
@@ -77,7 +77,7 @@ func (f *treeFlags) bind(cmd *cobra.Command) {
 	f.bindFlags(flags)
 	f.bindNamespace(flags)
 	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "Show the Installations of all namespaces.")
-	flags.BoolVarP(&f.failed, "failed", "f", false, "Show only what is not well, drifted or suspended, and what it is below.")
+	flags.BoolVarP(&f.failed, "failed", "f", false, "Show only what is not well, drifted or suspended, with what is above it.")
 	flags.StringVarP(&f.output, "output", "o", "text", "How to print the result: text, yaml or json.")
 	cmd.MarkFlagsMutuallyExclusive("all-namespaces", "namespace")
 	f.complete(cmd)

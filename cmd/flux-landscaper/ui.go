@@ -28,8 +28,8 @@ func uiCommand() *cobra.Command {
 		Use:   uiCommandName,
 		Short: "Show the landscape as a page in a browser",
 		Long: "Show the landscape as a page in a browser: who gives what to whom, what is not well and why. The page only reads, with the rights of the\n" +
-			"kubeconfig, and shows no contents of Secrets, DataObjects and Targets. It is served on the loopback address of this machine only, as that of\n" +
-			"kubectl proxy, until the command is stopped; who else works on this machine can open it, too.",
+			"kubeconfig, and shows no contents of Secrets, DataObjects and Targets. It is served until the command is stopped, on the loopback\n" +
+			"address only, as by kubectl proxy: everybody who works on this machine can open it.",
 		Args: cobra.NoArgs,
 		Example: "  flux-landscaper ui -n team\n" +
 			"  flux-landscaper ui -A --port 8080",

@@ -19,8 +19,8 @@ func whyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why KIND/NAME",
 		Short: "Say why an object is as it is, from the object to the cause, and who has to do what",
-		Long: "Say why an object is as it is: the chain from the object to the cause, what the reason means and what to do, where in Git it comes from, who is\n" +
-			"held up, what started the last job, and who took how long in it. Kinds are " + strings.Join(kindNames(), ", ") + ".",
+		Long: "Say why an object is as it is: the chain from the object to the cause, what the reason means and what to do, which commit it comes from, what\n" +
+			"waits for it, what started the last job, and how long each part of that took. Kinds are " + strings.Join(kindNames(), ", ") + ".",
 		Example: "  flux-landscaper why installation/shop -n team\n" +
 			"  flux-landscaper why kustomization/apps -n team",
 		RunE: func(cmd *cobra.Command, args []string) error {

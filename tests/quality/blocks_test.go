@@ -115,7 +115,7 @@ var budgets = map[string]int{
 
 // users are the pages for those who write and run landscapes. Pages for operators, contributors and the generated reference are not among them.
 var users = []string{
-	"README.md", "docs/quick-start.md", "docs/tutorial.md", "docs/guided-tour.md", "docs/concepts.md", "docs/compare.md", "docs/faq.md",
+	"README.md", "docs/quick-start.md", "docs/tutorial.md", "docs/concepts.md", "docs/compare.md", "docs/faq.md",
 	"docs/glossary.md", "docs/troubleshooting.md", "docs/writing-blueprints.md", "docs/helm.md", "docs/manifest.md", "docs/container.md",
 	"docs/drift.md", "docs/ownership.md", "docs/components.md", "docs/publishing.md", "docs/flux.md",
 }
