@@ -4,8 +4,9 @@
 // Package pages reads the code blocks of pages of documentation, so that tests can run what they tell a person to do.
 //
 // The language of a block says what it is: "sh" is commands, "console" is commands behind "$ " with their output, "yaml" is manifests, and a
-// file where the first line is a comment with its path. Two comments of HTML are for tests only: "<!-- not run: REASON -->" on the line before a
-// block, and "<!-- run: COMMANDS -->", which stands for what a person does otherwise.
+// file where the first line is a comment with its path. Three comments of HTML are for tests only: "<!-- not run: REASON -->" on the line before a
+// block, "<!-- run: COMMANDS -->", which stands for what a person does otherwise, and "<!-- picture: FILE: COMMAND -->" for a picture of what the command
+// prints, see Picture.
 package pages
 
 import (
@@ -27,6 +28,8 @@ type Block struct {
 	NotRun string
 	// Indent is what stands before each line.
 	Indent string
+	// Picture is the file, from the folder of the page, that shows the only command of a console with its output; empty where the page shows it.
+	Picture string
 }
 
 // Languages of blocks that people run.
@@ -37,10 +40,11 @@ const (
 )
 
 var (
-	fence  = regexp.MustCompile("^( *)```(.*)$")
-	notRun = regexp.MustCompile(`^ *<!-- not run: (.+) -->$`)
-	run    = regexp.MustCompile(`^ *<!-- run: (.+) -->$`)
-	path   = regexp.MustCompile(`^# ([\w./-]+\.ya?ml)\n`)
+	fence   = regexp.MustCompile("^( *)```(.*)$")
+	notRun  = regexp.MustCompile(`^ *<!-- not run: (.+) -->$`)
+	run     = regexp.MustCompile(`^ *<!-- run: (.+) -->$`)
+	picture = regexp.MustCompile(`^ *<!-- picture: (\S+): (.+) -->$`)
+	path    = regexp.MustCompile(`^# ([\w./-]+\.ya?ml)\n`)
 )
 
 // Read returns the blocks of a page in order.
@@ -66,6 +70,8 @@ func Read(file string) ([]Block, error) {
 			reason = ""
 			if hidden := run.FindStringSubmatch(line); hidden != nil {
 				found = append(found, Block{Line: i + 1, Language: Commands, Text: hidden[1] + "\n"})
+			} else if drawn := picture.FindStringSubmatch(line); drawn != nil {
+				found = append(found, Block{Line: i + 1, Language: Console, Text: "$ " + drawn[2] + "\n", Picture: drawn[1]})
 			} else if marked := notRun.FindStringSubmatch(line); marked != nil {
 				reason = marked[1]
 			}
@@ -135,7 +141,10 @@ func (b Block) Script() string {
 
 // Followed are the pages below docs/ that tests/e2e/pages does as a person would, each on a landscape of its own.
 func Followed() []string {
-	return []string{"quick-start.md", "tutorial.md", "how-to/blueprint.md", "how-to/delete.md", "how-to/secrets.md"}
+	return []string{
+		"quick-start.md", "tutorial.md", "troubleshooting.md", "how-to/blueprint.md", "how-to/clusters.md", "how-to/delete.md", "how-to/failures.md",
+		"how-to/lint.md", "how-to/preview.md", "how-to/promotion.md", "how-to/secrets.md",
+	}
 }
 
 // Reasons are why blocks of pages are not run, each with what holds them instead.

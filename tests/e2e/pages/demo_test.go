@@ -42,12 +42,15 @@ func startDemo(t *testing.T) *demo {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	d := &demo{t: t, dir: dir, tools: filepath.Dir(tools.Path(binaries.Kubectl))}
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "bin"), 0o750))
+	checkout, err := filepath.Abs(filepath.Join("..", "..", ".."))
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(filepath.Join(checkout, "config"), filepath.Join(dir, "config")))
 	content, err := os.ReadFile(built)
 	require.NoError(t, err)
 	program := filepath.Join(dir, "bin", "demo")
 	require.NoError(t, os.WriteFile(program, content, 0o700))
 	cmd := exec.Command(program)
-	cmd.Dir, cmd.Stderr = filepath.Join("..", "..", ".."), os.Stderr
+	cmd.Dir, cmd.Stderr = checkout, os.Stderr
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(t, err)

@@ -5,6 +5,7 @@ package pages
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,6 +35,7 @@ func TestPagesDoWhatTheySay(t *testing.T) {
 			blocks, err := pages.Read(file)
 			require.NoError(t, err)
 			shell := startDemo(t).shell()
+			shell.folder = filepath.Dir(file)
 			var changed []change
 			for _, block := range blocks {
 				if block.NotRun == "" {
@@ -67,18 +69,31 @@ func TestSuggestionsOfTheDemoWork(t *testing.T) {
 	require.Regexp(t, `(?s)ran greeting; untouched backend, frontend.*ran frontend; untouched backend, greeting.*ran backend`, demo.said())
 }
 
-// A change is output that a page shows differently.
-type change struct{ shown, real string }
+// A change is output that a page, or a picture on it, shows differently.
+type change struct {
+	shown, real string
+	picture     string // its file
+}
 
-// rewrite puts real output into a page.
+// rewrite puts real output into a page and its pictures.
 func rewrite(file string, changed []change) error {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	text := string(content)
+	text, passed := "", string(content) // changes come in the order of the page, which may show a command twice
 	for _, one := range changed {
-		text = strings.Replace(text, one.shown, one.real, 1)
+		if one.picture != "" {
+			if err := os.WriteFile(one.picture, []byte(one.real), 0o600); err != nil {
+				return err
+			}
+			continue
+		}
+		before, after, found := strings.Cut(passed, one.shown)
+		if !found {
+			return fmt.Errorf("%s does not show\n%s", file, one.shown)
+		}
+		text, passed = text+before+one.real, after
 	}
-	return os.WriteFile(file, []byte(text), 0o600)
+	return os.WriteFile(file, []byte(text+passed), 0o600)
 }

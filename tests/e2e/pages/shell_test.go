@@ -22,9 +22,11 @@ import (
 
 // A shell is that of a person who follows a page: it keeps its folder and variables from block to block.
 type shell struct {
-	t     *testing.T
-	stdin io.Writer
-	out   *bufio.Reader
+	t *testing.T
+	// folder is that of the page.
+	folder string
+	stdin  io.Writer
+	out    *bufio.Reader
 }
 
 // end is what the shell says after each command, with the status.
@@ -96,13 +98,15 @@ func (s *shell) follow(block pages.Block) (changed []change) {
 		s.do(block.Text)
 	case pages.Console:
 		for _, entry := range block.Entries() {
-			if real := s.show(entry); real != entry.Output {
+			if block.Picture != "" {
+				changed = append(changed, s.draw(block.Picture, entry)...)
+			} else if real := s.show(entry); real != entry.Output {
 				indent := func(text string) string {
 					text = block.Indent + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+block.Indent) + "\n"
 					return strings.ReplaceAll(text, "\n"+block.Indent+"\n", "\n\n")
 				}
 				shown := "$ " + entry.Command
-				changed = append(changed, change{indent(shown + entry.Output), indent(shown + real)})
+				changed = append(changed, change{shown: indent(shown + entry.Output), real: indent(shown + real)})
 			}
 		}
 	case pages.Manifest:
@@ -126,11 +130,37 @@ func (s *shell) show(entry pages.Entry) string {
 			since = time.Now()
 		}
 		if last = output; *update && time.Since(since) > settled {
-			return output
+			return undated(output)
 		}
 	}
 	require.Equal(s.t, normal(entry.Output), normal(last), "$ %s\n%s", entry.Command, last)
 	return entry.Output
+}
+
+// draw does what show does, for output that a picture shows. The file is seen from the folder of the page.
+func (s *shell) draw(file string, entry pages.Entry) []change {
+	s.t.Helper()
+	shown := "$ " + entry.Command
+	drawn, err := os.ReadFile(filepath.Join(s.folder, file))
+	if !*update {
+		require.NoError(s.t, err)
+	}
+	entry.Output = strings.TrimPrefix(pages.Drawn(string(drawn)), shown)
+	real := s.show(entry)
+	if real == entry.Output {
+		return nil
+	}
+	return []change{{picture: filepath.Join(s.folder, file), real: pages.Picture(shown + real)}}
+}
+
+var (
+	day      = regexp.MustCompile(`\d{4}-\d\d-\d\dT`)
+	freePort = regexp.MustCompile(`127\.0\.0\.1:\d{5}`)
+)
+
+// undated is output without the day of its run and the ports that were free then, for a page.
+func undated(text string) string {
+	return freePort.ReplaceAllString(day.ReplaceAllString(text, "2026-01-01T"), "127.0.0.1:40000")
 }
 
 // variable is what differs from run to run, with what stands for it.
@@ -144,8 +174,8 @@ var variable = []struct {
 	{regexp.MustCompile(`-[a-z0-9]{8}\b`), "-SUFFIX"},
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "SERVER"},
 	{regexp.MustCompile(`/tmp/[^\s'"]+`), "FILE"},
-	{regexp.MustCompile(`[ \t]+`), " "},
 	{regexp.MustCompile(`─{3,}`), "───"},
+	{regexp.MustCompile(`\s+`), " "}, // where lines are wrapped depends on the rest
 }
 
 // normal is text without what differs from run to run.
