@@ -156,6 +156,7 @@ func Reasons() map[string]string {
 		"needs a registry":            "cmd/flux-landscaper and publishing/ocm test these commands with registries and keys of their own",
 		"needs another landscape":     "objects have the names of a reader; names of commands and flags are checked",
 		"needs a deployer to examine": "tests/conformance runs the command against example-deployer",
-		"of another program":          "a pipeline, a server or a tool that this project does not bring",
+		"needs an issuer of certificates and an identity provider": "an API server takes the manifests; landscape/page tests who sees what",
+		"of another program": "a pipeline, a server or a tool that this project does not bring",
 	}
 }
