@@ -45,7 +45,7 @@ func NewScene(t testing.TB) *Scene {
 	l := Shared(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*Patience)
 	t.Cleanup(cancel)
-	s := &Scene{Landscape: l, T: t, Ctx: ctx, Namespace: l.LastingNamespace(t)}
+	s := &Scene{Landscape: l, T: t, Ctx: ctx, Namespace: l.Namespace(t)}
 	begun := time.Now()
 	t.Cleanup(func() {
 		if t.Failed() || s.restless {

@@ -114,21 +114,9 @@ func (p *Platform) LogOnFailure(t testing.TB) {
 	})
 }
 
-// Namespace creates a namespace for one test and asks for its deletion when the test ends, without waiting for it.
-// Without Options.ControllerManager it stays Terminating for the rest of the platform's life, which hurts nobody.
+// Namespace creates a namespace for one test. It stays until the platform ends: kube-controller-manager asks for each kind of the cluster several times
+// to empty a namespace, which took most of the time of API servers while tests ran.
 func (c *Cluster) Namespace(t testing.TB) string {
-	t.Helper()
-	name := c.LastingNamespace(t)
-	t.Cleanup(func() {
-		if err := c.client.Delete(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
-			t.Logf("cannot delete namespace %s: %v", name, err)
-		}
-	})
-	return name
-}
-
-// LastingNamespace creates a namespace that outlives the test.
-func (c *Cluster) LastingNamespace(t testing.TB) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: namespacePrefix(t.Name())}}
 	if err := c.client.Create(t.Context(), namespace); err != nil {
