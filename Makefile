@@ -10,7 +10,7 @@ MAKEFLAGS += --no-print-directory
 VERSION      ?= $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo "v0.0.0-g$$(git describe --always --exclude '*' --dirty 2>/dev/null || echo none)")
 RACE         ?=
 TEST_FLAGS   ?=
-TEST_TIMEOUT ?= 30m
+TEST_TIMEOUT ?= 45m
 PKGS         ?= ./...
 # Packages that are tested side by side: their tests wait much more than they compute.
 JOBS         ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
