@@ -12,8 +12,8 @@ RACE         ?=
 TEST_FLAGS   ?=
 TEST_TIMEOUT ?= 45m
 PKGS         ?= ./...
-# Packages that are tested side by side: their tests wait much more than they compute.
-JOBS         ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
+# Packages that are tested side by side: their tests wait, and their API servers compute.
+JOBS         ?= $(shell echo $$((1 + $$(getconf _NPROCESSORS_ONLN))))
 # They begin first, so that no processor waits for them in the end.
 LONG_PKGS    := ./deployers/helm ./tests/dataflow ./tests/behaviour ./deployers/container ./deployers/manifest ./deployers/contract ./controllers/installation
 SOAK         ?= 3h

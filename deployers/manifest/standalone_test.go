@@ -85,7 +85,7 @@ func TestTheNextJobOfAStandaloneItemWithoutStatusFindsItsObjects(t *testing.T) {
 // TestAStandaloneItemWithoutStatusWaitsForItsTarget deletes one whose target has no host any more.
 func TestAStandaloneItemWithoutStatusWaitsForItsTarget(t *testing.T) {
 	s := serve(t)
-	item := s.createFor(manifests("1", "a"), 3*time.Second)
+	item := s.createFor(manifests("1", "a"), 20*time.Second)
 	s.finish(item)
 	s.wipe(item)
 	there := &v1alpha1.Target{}

@@ -153,7 +153,7 @@ func TestSixStatesAreShown(t *testing.T) {
 		{"why installation/fenced", 0, []string{`its Target yard belongs to`, `Environment east  NotReady, AgentUnreachable`, `^To do: Look at the agent`}},
 		{"trace configmap/drifted", 0, []string{`^ConfigMap ` + s.Namespace + `/drifted on Target cluster$`, `└─ Installation ` + s.Namespace + `/drifted +⚠`, applied}},
 		{"events installation/failed", 0, []string{`Warning +RenderFailed +Installation failed `}},
-		{"get environments", 0, []string{`^east +unreachable +false `}},
+		{"get environments", 0, []string{`^east +(registering|unreachable) +false `}},
 		{"get all", 0, []string{`^installation/drifted `, `^target/yard `}},
 		{"version", 0, []string{`^flux-landscaper: v`, `^landscaper\.gardener\.cloud: v1alpha1$`, `^deployer manifest\S+: .* \(by DeployItem ` + s.Namespace + `/drifted-`}},
 		{"check", 1, []string{`^✔ Flux serves its sources`, `^✔ all kinds of `, `^✗ there is no controller: `, `^✔ deployer manifest\S+ carries out `, `^✗ Environment east: `}},

@@ -22,7 +22,7 @@ import (
 )
 
 // Patience bounds every wait; nothing takes that long unless it is broken, also with the race detector on a busy machine.
-const Patience = 5 * time.Minute
+const Patience = 10 * time.Minute
 
 // Scene is what one test works in: a namespace of its own. When the test ends, every state that an Installation of the namespace ever
 // had must have told the truth, and in whatever state the test leaves its objects, resource versions have to stand still soon. The namespace

@@ -54,6 +54,7 @@ func (c *Cluster) startControllerManager(ctx context.Context) error {
 				"--tls-private-key-file=tls.key",
 				"--kube-api-qps=1000",
 				"--kube-api-burst=2000",
+				"--concurrent-namespace-syncs=50",
 			}, c.options.ControllerManagerArgs...), err
 		},
 		ready: func(addresses []string) probe { return answers(c.http, "https://"+addresses[0]+"/healthz") },
