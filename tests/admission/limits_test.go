@@ -217,7 +217,7 @@ func TestT03WhatWasStoredBeforeTheLimitsLives(t *testing.T) {
 func inParallel(t *testing.T, all []stored, do func(context.Context, stored) error) {
 	t.Helper()
 	group, ctx := errgroup.Group{}, t.Context()
-	group.SetLimit(8)
+	group.SetLimit(2)
 	for _, s := range all {
 		group.Go(func() error {
 			if err := do(ctx, s); err != nil {
