@@ -183,7 +183,7 @@ func TestAlertsTellOfEachSynchronisation(t *testing.T) {
 	s.alert("chat", source("TargetSync"))
 	kubeconfig := s.DeployerAccess()
 	require.NoError(t, s.Client().Create(s.Ctx, &corev1.Secret{ObjectMeta: s.Named("access"), Data: map[string][]byte{"kubeconfig": []byte(kubeconfig)}}))
-	other := s.Namespace(t)
+	other := s.Landscape.Namespace(t)
 	s.Put("TargetSync", "clusters", object{"spec": object{
 		"sourceNamespace": other, "secretRef": object{"name": "access", "key": "kubeconfig"}, "secretNameExpression": "^cluster-",
 	}})
