@@ -138,7 +138,7 @@ func (f *Files) build() error {
 		}
 		text, err := io.ReadAll(reader)
 		if err == nil {
-			err = files.WriteFile(path.Join("/", header.Name), text)
+			err = files.WriteFile(path.Join("/", header.Name), text) // #nosec G305 -- in memory
 		}
 		if err != nil {
 			return err
