@@ -343,7 +343,8 @@ func (d *driftSearch) missing(ctx context.Context) contract.Drift {
 		switch {
 		case isRefusal(err):
 			drift.Refused = d.refusal(ctx, nil, err)
-		case err != nil && !apierrors.IsAlreadyExists(err):
+		case apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err): // The job may make the namespace first.
+		case err != nil:
 			drift.Err = ObjectError("create", d.task.ref, err)
 		}
 	}

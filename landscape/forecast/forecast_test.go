@@ -306,6 +306,8 @@ spec:
                     - manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: drifted, namespace: NAMESPACE}, data: {a: "1"}}
                     - manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: denied, namespace: NAMESPACE}, data: {a: "VALUE"}}
                     - manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: plain, namespace: NAMESPACE}, data: {a: "VALUE"}}
+                    - manifest: {apiVersion: v1, kind: Namespace, metadata: {name: NAMESPACE-made}}
+                    - manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: later, namespace: NAMESPACE-made}, data: {a: "VALUE"}}
 `
 
 // TestTargetsSayWhatTheyRefuse asks an API server with an object that must not change, one that somebody has changed, and a policy.
@@ -356,13 +358,14 @@ func TestTargetsSayWhatTheyRefuse(t *testing.T) {
 		return found
 	}
 
-	assert.Equal(t, map[string]string{"fixed": "changed", "denied": "changed", "plain": "changed"}, refusals(nil))
+	assert.Equal(t, map[string]string{"fixed": "changed", "denied": "changed", "plain": "changed", "later": "changed"}, refusals(nil))
 	asked := refusals(clusters)
 
 	assert.Contains(t, asked["fixed"], "immutable")
 	assert.Contains(t, asked["denied"], "no such name here")
 	assert.Equal(t, "changed", asked["plain"])
 	assert.Equal(t, "changed", asked["drifted"])
+	assert.Equal(t, "changed", asked["later"], "its namespace is made by the same job")
 	after := &corev1.ConfigMapList{}
 	require.NoError(t, c.List(t.Context(), after, client.InNamespace(namespace)))
 	assert.Equal(t, before.Items, after.Items, "nothing is written")
