@@ -25,8 +25,7 @@ import (
 const Patience = 10 * time.Minute
 
 // Scene is what one test works in: a namespace of its own. When the test ends, every state that an Installation of the namespace ever
-// had must have told the truth, and in whatever state the test leaves its objects, resource versions have to stand still soon. The namespace
-// is deleted after that.
+// had must have told the truth, and in whatever state the test leaves its objects, resource versions have to stand still soon.
 type Scene struct {
 	*Landscape
 	// T is the test.
@@ -52,7 +51,7 @@ func NewScene(t testing.TB) *Scene {
 			l.removeNamespace(s.Namespace)
 			return
 		}
-		l.Standstill.leave(l, t.Name(), s.Namespace)
+		l.Standstill.leave(t.Name(), s.Namespace)
 	})
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -150,8 +150,8 @@ func (s *Standstill) Await(ctx context.Context, namespace string, quiet time.Dur
 	}
 }
 
-// leave checks in the background that the namespace of a test that has ended comes to a standstill, and then deletes the namespace.
-func (s *Standstill) leave(l *Landscape, test, namespace string) {
+// leave checks in the background that the namespace of a test that has ended comes to a standstill. The namespace stays, see Cluster.Namespace.
+func (s *Standstill) leave(test, namespace string) {
 	s.pending.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), standstillPatience)
 		defer cancel()
@@ -160,7 +160,6 @@ func (s *Standstill) leave(l *Landscape, test, namespace string) {
 			s.broken = append(s.broken, fmt.Sprintf("after the end of %s in %s %v", test, namespace, err))
 			s.mu.Unlock()
 		}
-		l.removeNamespace(namespace)
 	})
 }
 
