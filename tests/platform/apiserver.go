@@ -22,10 +22,6 @@ const DefaultIssuer = "https://kubernetes.default.svc"
 // nowhere is an address for documentation: no Pod connects to the API server of a network apart.
 const nowhere = "192.0.2.1"
 
-// apiServerGC lets the heap of kube-apiserver grow to three times what is live: a short-lived server on a small machine has more memory to
-// spare than processor time.
-const apiServerGC = "GOGC=200"
-
 // startAPIServer starts kube-apiserver and waits until it is ready and has its default namespace. A stranger on its port
 // is never mistaken for it because our authority did not sign the stranger's certificate.
 func (c *Cluster) startAPIServer(ctx context.Context, etcdDir string) error {
@@ -35,7 +31,6 @@ func (c *Cluster) startAPIServer(ctx context.Context, etcdDir string) error {
 	err := c.serve(ctx, service{
 		component: binaries.APIServer,
 		ports:     1,
-		env:       []string{apiServerGC},
 		args:      c.apiServerArgs,
 		ready:     func([]string) probe { return c.apiServerAnswers },
 	})

@@ -32,7 +32,7 @@ func startEtcd(binary, dir string) (*programs.Process, error) {
 		return nil, err
 	}
 	clients, peers := "unix://"+etcdSocket, "unix://"+etcdPeerSocket
-	return programs.Start(programs.Command{Name: string(binaries.Etcd), Path: binary, Dir: dir, Args: []string{
+	return programs.Start(programs.Command{Name: string(binaries.Etcd), Path: binary, Dir: dir, Env: seldomCollected, Args: []string{
 		"--unsafe-no-fsync",
 		"--data-dir=data",
 		"--listen-client-urls=" + clients,
