@@ -14,8 +14,6 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -278,9 +276,6 @@ func (s *scene) nudge(name string) {
 	s.T.Helper()
 	other := "after-" + name
 	s.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: " + s.Namespace + "-" + name + "}")
-	s.T.Cleanup(func() {
-		_ = s.Client().Delete(s.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Namespace + "-" + name}})
-	})
 	inner := *s.Scene
 	beside := &scene{&inner}
 	beside.Namespace = s.Namespace + "-" + name
