@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
 // begin starts the program, and returns it once it has written a text.
@@ -42,16 +41,11 @@ func (p *program) begin(until string, args ...string) *exec.Cmd {
 
 // TestActionsThatEndOtherwise acts on an Installation that no controller looks after.
 func TestActionsThatEndOtherwise(t *testing.T) {
-	cluster := platform.New(t, platform.Options{LandscaperCRDs: true})
-	c, err := connect(cluster.RestConfig)
-	require.NoError(t, err)
-	e := &estate{T: t, Client: c, namespace: "default"}
-	p := start(t)
-	p.write("kubeconfig", string(cluster.Kubeconfig))
+	c, p := newEstate(t)
 	web := installation("web")
 	running := v1alpha1.JobStatus{Phase: v1alpha1.PhaseProgressing, JobID: "1"}
 	running.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionUnknown, Reason: "Progressing", Message: "job started", LastTransitionTime: metav1.Now()}}
-	e.put(web, nil, running)
+	c.put(web, nil, running)
 
 	asking := p.begin("[y/N]", "delete", "installation", "web")
 	require.NoError(t, asking.Process.Signal(os.Interrupt))
@@ -67,7 +61,7 @@ func TestActionsThatEndOtherwise(t *testing.T) {
 	p.must("wait", "installation", "web", "--deleted", "--kubeconfig", "kubeconfig")
 
 	web = installation("web")
-	e.put(web, nil, running)
+	c.put(web, nil, running)
 	_, said, status := p.run("wait", "installation", "web", "--timeout", "2s", "--kubeconfig", "kubeconfig")
 	assert.Equal(t, statusDiffers, status)
 	assert.Contains(t, said, "--timeout 2s")

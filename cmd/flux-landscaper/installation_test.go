@@ -4,7 +4,9 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -18,11 +20,25 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
+func TestMain(m *testing.M) { os.Exit(platform.Main(m, platform.Options{LandscaperCRDs: true})) }
+
 // estate is the objects of one namespace on a cluster without controllers.
 type estate struct {
 	*testing.T
 	client.Client
 	namespace string
+}
+
+// newEstate makes a namespace of the cluster that tests share, and the program with a kubeconfig of that namespace.
+func newEstate(t *testing.T) (*estate, *program) {
+	t.Helper()
+	cluster := platform.Shared(t).Cluster
+	c, err := connect(cluster.RestConfig)
+	require.NoError(t, err)
+	e := &estate{T: t, Client: c, namespace: cluster.Namespace(t)}
+	p := start(t)
+	p.write("kubeconfig", strings.Replace(string(cluster.Kubeconfig), "context:\n", "context:\n    namespace: "+e.namespace+"\n", 1))
+	return e, p
 }
 
 // put creates an object below its owner and gives it a job.
@@ -49,12 +65,7 @@ func installation(name string) *v1alpha1.Installation {
 
 // TestC33InspectShowsTheTree has a root whose second child has not got the job yet, and a failed item below the first one.
 func TestC33InspectShowsTheTree(t *testing.T) {
-	cluster := platform.New(t, platform.Options{LandscaperCRDs: true})
-	c, err := connect(cluster.RestConfig)
-	require.NoError(t, err)
-	e := &estate{T: t, Client: c, namespace: "default"}
-	p := start(t)
-	p.write("kubeconfig", string(cluster.Kubeconfig))
+	e, p := newEstate(t)
 	at := []string{"--kubeconfig", filepath.Join(p.home, "kubeconfig")}
 
 	job := func(phase v1alpha1.Phase, id string) v1alpha1.JobStatus {
@@ -91,11 +102,11 @@ func TestC33InspectShowsTheTree(t *testing.T) {
 	assert.NotContains(t, onlyFailed, "second")
 	assert.Contains(t, onlyFailed, "third")
 	assert.Contains(t, p.must(append(at, "i", "inspect", "first", "-A", "-o", "json")...), `"deployItem": {`)
-	assert.Contains(t, p.must(append(at, "i", "inspect", "-A")...), "Installation default/root")
-	assert.Contains(t, p.fail(append(at, "i", "inspect", "none")...), "there is no Installation none in namespace default")
+	assert.Contains(t, p.must(append(at, "i", "inspect", "-A")...), "Installation "+e.namespace+"/root")
+	assert.Contains(t, p.fail(append(at, "i", "inspect", "none")...), "there is no Installation none in namespace "+e.namespace)
 
 	p.must(append(at, "reconcile", "installation", "root", "--wait=false")...)
-	assert.Contains(t, p.fail(append(at, "reconcile", "installation", "first")...), "reconcile installation root -n default")
+	assert.Contains(t, p.fail(append(at, "reconcile", "installation", "first")...), "reconcile installation root -n "+e.namespace)
 	p.must(append(at, "installation", "interrupt", "root")...)
 	require.NoError(t, e.Get(t.Context(), client.ObjectKeyFromObject(root), root))
 	assert.NotEmpty(t, root.Annotations[meta.ReconcileRequestAnnotation])

@@ -155,9 +155,7 @@ func TestALandscapeIsShown(t *testing.T) {
 
 // TestManyInstallationsFitIntoMemory shows 500 Installations, each with an Execution and a DeployItem. How long that takes is in the log.
 func TestManyInstallationsFitIntoMemory(t *testing.T) {
-	cluster := platform.New(t, platform.Options{LandscaperCRDs: true})
-	c, err := connect(cluster.RestConfig)
-	require.NoError(t, err)
+	c, p := newEstate(t)
 	group, ctx := errgroup.WithContext(t.Context())
 	group.SetLimit(20)
 	for i := range 500 {
@@ -167,7 +165,7 @@ func TestManyInstallationsFitIntoMemory(t *testing.T) {
 			item := &v1alpha1.DeployItem{ObjectMeta: metav1.ObjectMeta{Name: inst.Name}, Spec: v1alpha1.DeployItemSpec{Type: v1alpha1.MockDeployItemType}}
 			var owner client.Object
 			for _, object := range []client.Object{inst, execution, item} {
-				object.SetNamespace("default")
+				object.SetNamespace(c.namespace)
 				if owner != nil {
 					if err := controllerutil.SetControllerReference(owner, object, c.Scheme()); err != nil {
 						return err
@@ -182,8 +180,6 @@ func TestManyInstallationsFitIntoMemory(t *testing.T) {
 		})
 	}
 	require.NoError(t, group.Wait())
-	p := start(t)
-	p.write("kubeconfig", string(cluster.Kubeconfig))
 	for _, command := range []string{"get", "tree"} {
 		args := []string{command}
 		if command == "get" {
@@ -203,15 +199,11 @@ func TestManyInstallationsFitIntoMemory(t *testing.T) {
 
 // TestChangedRowsArePrintedWhileAListIsWatched has one row that changes and others that do not.
 func TestChangedRowsArePrintedWhileAListIsWatched(t *testing.T) {
-	cluster := platform.New(t, platform.Options{LandscaperCRDs: true})
-	c, err := connect(cluster.RestConfig)
-	require.NoError(t, err)
+	c, p := newEstate(t)
 	shop, other := installation("shop"), installation("other")
-	shop.Namespace, other.Namespace = "default", "default"
+	shop.Namespace, other.Namespace = c.namespace, c.namespace
 	require.NoError(t, c.Create(t.Context(), shop))
 	require.NoError(t, c.Create(t.Context(), other))
-	p := start(t)
-	p.write("kubeconfig", string(cluster.Kubeconfig))
 	watch := exec.CommandContext(t.Context(), p.binary, "get", "installations", "-w", "--kubeconfig", "kubeconfig")
 	watch.Dir = p.home
 	out, err := watch.StdoutPipe()
