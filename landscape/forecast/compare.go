@@ -52,6 +52,9 @@ func (s *simulation) compare(ctx context.Context) (*Forecast, error) {
 			}
 			continue
 		}
+		if was != nil && !was.Status.IsIdle() {
+			f.Notes = append(f.Notes, fmt.Sprintf("Installation %s/%s runs a job already: what that job changes is counted here", change.Namespace, change.Name))
+		}
 		s.ends(&change, is)
 		f.Installations = append(f.Installations, change)
 	}

@@ -51,8 +51,8 @@ type Files struct {
 	// archive of the repository, as a source of Flux offers it, and remotes that it is kept at.
 	archive []byte
 	remotes []string
-	// built is what Kustomize makes of the folder, once it has been asked.
-	built []byte
+	// built has by folder what Kustomize makes of it.
+	built map[string][]byte
 }
 
 // Directory reads a landscape in a folder of a repository.
@@ -62,7 +62,7 @@ func Directory(repository, folder string) (*Files, error) {
 	if _, err := publishing.Pack(archive, repository, publishing.PackOptions{Defaults: true, Ignore: ignored, Uncompressed: true}); err != nil {
 		return nil, err
 	}
-	return &Files{root: os.DirFS(repository), folder: folder, archive: archive.Bytes(), remotes: git.Remotes(repository)}, nil
+	return &Files{root: os.DirFS(repository), folder: folder, archive: archive.Bytes(), remotes: git.Remotes(repository), built: map[string][]byte{}}, nil
 }
 
 // Revision reads the landscape that a folder of a repository had in another revision. Remove takes its files from the disk.
@@ -104,25 +104,53 @@ func (f *Files) Namespaces() ([]string, error) {
 	return slices.Sorted(maps.Keys(named)), err
 }
 
-// manifests reads the objects of the landscape, as Kustomize makes them where the folder has a file of it.
+// manifests reads the objects of the landscape. A folder with a file of Kustomize is what Kustomize makes of it, as with Flux.
 func (f *Files) manifests() ([]lint.Manifest, error) {
-	for _, name := range konfig.RecognizedKustomizationFileNames() {
-		file := path.Join(f.folder, name)
-		if _, err := fs.Stat(f.root, file); err != nil {
-			continue
+	top := cmp.Or(f.folder, ".")
+	var found []lint.Manifest
+	var built []string
+	err := fs.WalkDir(f.root, top, func(folder string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
 		}
-		if err := f.build(); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+		if folder != top && strings.HasPrefix(entry.Name(), ".") {
+			return fs.SkipDir
 		}
-		return lint.ManifestsIn(file, f.built)
+		for _, name := range konfig.RecognizedKustomizationFileNames() {
+			file := path.Join(folder, name)
+			if _, err := fs.Stat(f.root, file); err != nil {
+				continue
+			}
+			text, err := f.build(folder)
+			if err != nil {
+				return fmt.Errorf("%s: %w", file, err)
+			}
+			made, err := lint.ManifestsIn(file, text)
+			if err != nil {
+				return err
+			}
+			found, built = append(found, made...), append(built, folder)
+			return fs.SkipDir
+		}
+		return nil
+	})
+	if err != nil || slices.Contains(built, top) {
+		return found, err
 	}
-	return lint.Manifests([]lint.Place{{Artifact: f.root, Path: cmp.Or(f.folder, "."), Name: f.folder}})
+	plain, err := lint.Manifests([]lint.Place{{Artifact: f.root, Path: top, Name: f.folder}})
+	for _, manifest := range plain {
+		isBuilt := func(folder string) bool { return strings.HasPrefix(manifest.File, folder+"/") }
+		if !slices.ContainsFunc(built, isBuilt) {
+			found = append(found, manifest)
+		}
+	}
+	return found, err
 }
 
-// build lets Kustomize work on the archive of the repository, as Flux does.
-func (f *Files) build() error {
-	if f.built != nil {
-		return nil
+// build lets Kustomize work on a folder of the archive of the repository, as Flux does.
+func (f *Files) build(folder string) ([]byte, error) {
+	if text, isKnown := f.built[folder]; isKnown {
+		return text, nil
 	}
 	files := filesys.MakeFsInMemory()
 	for reader := tar.NewReader(bytes.NewReader(f.archive)); ; {
@@ -131,7 +159,7 @@ func (f *Files) build() error {
 			break
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if header.Typeflag != tar.TypeReg {
 			continue
@@ -141,16 +169,19 @@ func (f *Files) build() error {
 			err = files.WriteFile(path.Join("/", header.Name), text) // #nosec G305 -- in memory
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
 	options := &krusty.Options{LoadRestrictions: types.LoadRestrictionsNone, PluginConfig: types.DisabledPluginConfig()}
-	made, err := krusty.MakeKustomizer(options).Run(files, path.Join("/", f.folder))
+	made, err := krusty.MakeKustomizer(options).Run(files, path.Join("/", folder))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	f.built, err = made.AsYaml()
-	return err
+	text, err := made.AsYaml()
+	if err == nil {
+		f.built[folder] = text
+	}
+	return text, err
 }
 
 // extract writes the files of a tar into a directory. Links that lead out of it are left out.

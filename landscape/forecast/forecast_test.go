@@ -52,6 +52,7 @@ func edited(t *testing.T, edits ...edit) *Files {
 			require.NoError(t, os.Remove(file))
 			continue
 		case e.old == "":
+			require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
 			require.NoError(t, os.WriteFile(file, []byte(e.new), 0o600))
 			continue
 		}
@@ -133,6 +134,25 @@ func TestNamespacesAreThoseOfTheObjects(t *testing.T) {
 	assert.Equal(t, []string{"other", "team"}, two)
 }
 
+// TestKustomizeMakesTheObjectsOfFolders has a file of it in a folder below that of the landscape.
+func TestKustomizeMakesTheObjectsOfFolders(t *testing.T) {
+	files := edited(t,
+		edit{file: "installations/blue/kustomization.yaml", new: "resources: [settings.yaml]\nnameSuffix: -blue\n"},
+		edit{file: "installations/blue/settings.yaml", new: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: team}\n"},
+	)
+
+	objects, err := files.manifests()
+
+	require.NoError(t, err)
+	var names []string
+	for _, object := range objects {
+		names = append(names, object.Name)
+	}
+	assert.Contains(t, names, "settings-blue")
+	assert.NotContains(t, names, "settings")
+	assert.Contains(t, names, "web")
+}
+
 // TestKustomizeMakesTheObjects has a file of it that leaves all but two files out.
 func TestKustomizeMakesTheObjects(t *testing.T) {
 	files := edited(t, edit{file: "installations/kustomization.yaml", new: `
@@ -168,6 +188,20 @@ func clusterWith(t *testing.T) (*platform.Cluster, client.Client, string) {
 		require.NoError(t, cluster.ApplyYAML(t.Context(), strings.ReplaceAll(string(text), "namespace: team", "namespace: "+namespace)))
 	}
 	return cluster, c, namespace
+}
+
+// TestARunningJobIsNamed has an Installation with a job that the deployers have not ended.
+func TestARunningJobIsNamed(t *testing.T) {
+	_, c, namespace := clusterWith(t)
+	database := &v1alpha1.Installation{}
+	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "database"}, database))
+	database.Status.JobID, database.Status.Phase = "running", v1alpha1.PhaseInit
+	require.NoError(t, c.Status().Update(t.Context(), database))
+
+	found, err := Of(t.Context(), Former{Cluster: c, Namespace: namespace}, edited(t))
+
+	require.NoError(t, err)
+	assert.Contains(t, found.Notes, "Installation "+namespace+"/database runs a job already: what that job changes is counted here")
 }
 
 // TestWhatIsGoneFromGitIsDeleted has a Kustomization that prunes.
