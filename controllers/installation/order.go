@@ -164,8 +164,8 @@ func (r *Reconciler) upstreamAtWork(
 	return nil, nil
 }
 
-// aboutToWork reports whether a root is at work, or will be because it was asked to, or because its imports or its producers have other
-// values.
+// aboutToWork reports whether a root is at work, or will be because it was asked to, or because its imports, its source or its producers have other
+// content.
 func (r *Reconciler) aboutToWork(ctx context.Context, inst *v1alpha1.Installation, producers []*v1alpha1.Installation) (bool, error) {
 	if !inst.Status.IsIdle() || jobs.WillStart(inst) {
 		return true, nil
@@ -176,6 +176,11 @@ func (r *Reconciler) aboutToWork(ctx context.Context, inst *v1alpha1.Installatio
 	// What nobody can read keeps that Installation from working, but not those behind it.
 	if reason, err := r.Inputs.ChangedImports(ctx, inst.DeepCopy()); reason != "" || protocol.IsTransient(err) {
 		return reason != "", err
+	}
+	if jobs.FollowsChanges(inst) {
+		if reason, err := r.changedSource(ctx, inst.DeepCopy()); reason != "" || protocol.IsTransient(err) {
+			return reason != "", err
+		}
 	}
 	if len(producers) == 0 {
 		return false, nil

@@ -116,6 +116,11 @@ func (r *Reconciler) asks(ctx context.Context, s *scope, cause jobs.Cause) (stri
 	case jobs.OtherContext:
 		return r.changedContext(ctx, inst)
 	}
+	return r.changedSource(ctx, inst)
+}
+
+// changedSource tells which source of a root, or of a sub-installation at any depth, has other content than the last job used.
+func (r *Reconciler) changedSource(ctx context.Context, inst *v1alpha1.Installation) (string, error) {
 	if reason, err := r.Inputs.ChangedSource(ctx, inst); reason != "" || err != nil {
 		return reason, err
 	}

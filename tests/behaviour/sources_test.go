@@ -125,6 +125,52 @@ spec: {interval: 1h, url: "`+repo.CloneURL+`", ref: {branch: main}}
 	s.RequireJobs(2, "one", "two")
 }
 
+// TestACommitRunsAnImporterOnce changes the blueprints of an exporter and its importer at once: the importer waits for what comes, although nobody has begun
+// to work on the exporter when its own source changes.
+func TestACommitRunsAnImporterOnce(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	repo, err := s.Git.CreateRepository(s.Ctx, s.Namespace)
+	require.NoError(t, err)
+	commit := func(word string) {
+		exporter := landscape.Blueprint(map[string]any{
+			"exports":          []any{map[string]any{"name": "word", "type": "data", "schema": map[string]any{"type": "string"}}},
+			"exportExecutions": landscape.GoTemplate("exports: {word: " + word + "}"),
+		})
+		importer := landscape.Blueprint(map[string]any{
+			"imports": []any{
+				map[string]any{"name": "cluster", "type": "target", "targetType": "landscaper.gardener.cloud/kubernetes-cluster"},
+				map[string]any{"name": "word", "type": "data", "schema": map[string]any{"type": "string"}},
+			},
+			"deployExecutions": landscape.GoTemplate("deployItems:\n" + manifestItem("config", "importer", "{{ .imports.word }} for "+word)),
+		})
+		_, err := repo.Commit(s.Ctx, "Say "+word, map[string][]byte{"exporter/blueprint.yaml": []byte(exporter), "importer/blueprint.yaml": []byte(importer)})
+		require.NoError(t, err)
+	}
+	commit("old")
+	s.Target("cluster")
+	exporter := leaf{name: "exporter", blueprint: fromSource("GitRepository", "shop", "exporter"), annotations: follows(), spec: "  exports: {data: [{name: word, dataRef: word}]}\n"}
+	importer := leaf{name: "importer", blueprint: fromSource("GitRepository", "shop", "importer"), annotations: follows()}
+	s.apply(`
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: shop}
+spec: {interval: 1h, url: "`+repo.CloneURL+`", ref: {branch: main}}
+`, strings.Replace(exporter.String(), "  imports: {targets: [{name: cluster, target: cluster}]}\n", "", 1),
+		strings.Replace(importer.String(), "imports: {", "imports: {data: [{name: word, dataRef: word}], ", 1))
+	first := s.Ended("importer", v1alpha1.PhaseSucceeded).Status.JobID
+	repository := &sourcev1.GitRepository{ObjectMeta: s.Named("shop")}
+
+	commit("new")
+	s.Refresh(repository)
+
+	s.Ran("importer", first, v1alpha1.PhaseSucceeded)
+	s.requireValue("importer", "new for new")
+	s.AwaitEvents(2, meta.ReconciliationSucceededReason, "exporter")
+	s.RequireStandstill()
+	s.RequireJobs(2, "exporter", "importer")
+}
+
 func TestInstallationWaitsForItsSource(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

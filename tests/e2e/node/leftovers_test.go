@@ -153,7 +153,7 @@ func TestANodeEndsWithItsOwner(t *testing.T) {
 	require.NoError(t, owner.Process.Kill())
 	require.Error(t, owner.Wait())
 
-	require.Eventually(t, func() bool { return len(look(t, namespace, "none").Processes) == 0 }, 20*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return len(look(t, namespace, "none").Processes) == 0 }, time.Minute, 50*time.Millisecond)
 	assert.Equal(t, before.Interfaces, look(t, namespace, "none").Interfaces)
 	assert.NotEmpty(t, look(t, namespace, filepath.Base(folder)).Groups, "nobody was there to remove them")
 	long := time.Now().Add(-time.Hour)

@@ -53,7 +53,7 @@ func (s *notified) hook(name string, resources ...notificationv1.CrossNamespaceO
 		return answer.StatusCode
 	}
 	// It knows the path a moment after the status says so.
-	require.Eventually(s.t, func() bool { return call("wrong") != http.StatusNotFound }, time.Minute, 10*time.Millisecond)
+	require.Eventually(s.t, func() bool { return call("wrong") != http.StatusNotFound }, 5*time.Minute, 10*time.Millisecond)
 	return call
 }
 

@@ -238,7 +238,7 @@ func TestAFenceIsUpgradedAndBack(t *testing.T) {
 		f.Delete(f.Installation(u.name))
 		f.Gone(f.Installation(u.name))
 	}
-	require.Eventually(t, func() bool { return len(f.objects()) == 0 }, time.Minute, 100*time.Millisecond, "%v", f.objects())
+	require.Eventually(t, func() bool { return len(f.objects()) == 0 }, 5*time.Minute, 100*time.Millisecond, "%v", f.objects())
 	f.removeFence()
 }
 

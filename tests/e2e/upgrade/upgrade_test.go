@@ -215,5 +215,5 @@ func (w *world) remove() {
 		w.each(w.Cluster, all, w.Namespace, func(o client.Object) { left = append(left, o.GetName()) })
 	}
 	assert.ElementsMatch(w.t, []string{"count", "text", "corrected", "large", "cluster", "numbers"}, left, "beside what the user made")
-	require.Eventually(w.t, func() bool { return len(w.objects()) == 0 }, time.Minute, 100*time.Millisecond, "%v", w.objects())
+	require.Eventually(w.t, func() bool { return len(w.objects()) == 0 }, 5*time.Minute, 100*time.Millisecond, "%v", w.objects())
 }
