@@ -32,7 +32,7 @@ func trigger(inst *v1alpha1.Installation) string {
 	case status.History[0].TotalReconciliations > 1:
 		return "a request, or the retry of a failed job: the content is the same as before"
 	case len(status.History) > 1 && status.History[1].Metadata["revision"] != "" && status.History[0].Metadata["revision"] != status.History[1].Metadata["revision"]:
-		return fmt.Sprintf("the source: %s after %s", Short(status.History[0].Metadata["revision"]), Short(status.History[1].Metadata["revision"]))
+		return fmt.Sprintf("new content, of source revision %s after %s", Short(status.History[0].Metadata["revision"]), Short(status.History[1].Metadata["revision"]))
 	case len(status.History) > 1:
 		return "new content: the spec, the imports or the files of the source"
 	}

@@ -136,6 +136,26 @@ func TestAJobThatBeginsForgetsTheLastOne(t *testing.T) {
 	}
 }
 
+// TestAJobOfADeployersOwnIsTriggeredWhenItBegins tells it from one that an Execution has requested since the last one ended.
+func TestAJobOfADeployersOwnIsTriggeredWhenItBegins(t *testing.T) {
+	requested, ended, now := metav1.Unix(1000, 0), metav1.Unix(1010, 0), metav1.Unix(2000, 0)
+	for name, test := range map[string]struct {
+		times *v1alpha1.TransitionTimes
+		want  metav1.Time
+	}{
+		"the first":            {nil, now},
+		"after one that ended": {&v1alpha1.TransitionTimes{TriggerTime: &requested, FinishedTime: &ended}, now},
+		"requested":            {&v1alpha1.TransitionTimes{TriggerTime: &requested}, requested},
+	} {
+		t.Run(name, func(t *testing.T) {
+			item := &v1alpha1.DeployItem{}
+			item.Status.TransitionTimes = test.times
+			begin(item, v1alpha1.DeployerInformation{}, now.Time)
+			assert.Equal(t, test.want, *item.Status.TransitionTimes.TriggerTime)
+		})
+	}
+}
+
 func TestNoJobBeginsBeforeItWasAskedFor(t *testing.T) {
 	now := time.Unix(2000, 0)
 	item := &v1alpha1.DeployItem{}

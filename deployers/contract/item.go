@@ -160,8 +160,12 @@ func stamp(item *v1alpha1.DeployItem, by v1alpha1.DeployerInformation, now time.
 	if status.TransitionTimes == nil {
 		status.TransitionTimes = &v1alpha1.TransitionTimes{}
 	}
-	status.TransitionTimes.InitTime = &metav1.Time{Time: now}
-	status.TransitionTimes.WaitTime, status.TransitionTimes.FinishedTime = nil, nil
+	times := status.TransitionTimes
+	times.InitTime = &metav1.Time{Time: now}
+	if times.TriggerTime == nil || times.FinishedTime != nil && times.TriggerTime.Before(times.FinishedTime) {
+		times.TriggerTime = times.InitTime // nobody has requested this job
+	}
+	times.WaitTime, times.FinishedTime = nil, nil
 }
 
 // noteLost notes that an item has lost its record: its finalizer says that it has had a job, its status does not. It looks at items without an Execution

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -19,16 +18,16 @@ type report struct {
 	screen  *landscape.Screen
 	latest  *landscape.Snapshot
 	changes landscape.Changes
-	began   time.Time        // of the round that is going on
-	settled map[string]int64 // the ended runs per Installation when the last round ended
-	calm    bool             // no round is going on
+	began   time.Time         // of the round that is going on
+	settled map[string]string // the last job of each Installation when the last round ended
+	calm    bool              // no round is going on
 }
 
 // clock is how times of day are shown, in UTC as those of the API.
 const clock = "15:04:05Z"
 
 func newReport(screen *landscape.Screen, began time.Time) *report {
-	return &report{screen: screen, latest: &landscape.Snapshot{}, began: began, settled: map[string]int64{}}
+	return &report{screen: screen, latest: &landscape.Snapshot{}, began: began, settled: map[string]string{}}
 }
 
 // take shows a snapshot, and reports whether everything has just become ready.
@@ -102,37 +101,34 @@ func (r *report) ready(now time.Time) (revision string, ready bool) {
 
 // finish sums a round up and, without a terminal, prints the tree.
 func (r *report) finish(revision string, now time.Time) {
-	counts, waiting := map[string]int64{}, []string{}
+	jobs, waiting := map[string]string{}, []string{}
 	for i := range r.latest.Installations.Items {
 		inst := &r.latest.Installations.Items[i]
 		status := landscape.StatusOf(inst, now)
-		counts[inst.Name] = status.Runs
+		jobs[inst.Name] = inst.Status.JobID
 		if status.Suspended && status.Pending {
 			waiting = append(waiting, inst.Name)
 		}
 	}
 	r.screen.Sayf("%s %s  %s is deployed after %s: %s.", r.screen.Paint.Green("✓"), now.UTC().Format(clock),
-		landscape.Short(revision), took(now.Sub(r.began)), difference(r.settled, counts))
+		landscape.Short(revision), took(now.Sub(r.began)), difference(r.settled, jobs))
 	if len(waiting) > 0 {
 		r.screen.Sayf("             suspended, with a change that waits: %s.", list(waiting))
 	}
-	r.settled = counts
+	r.settled = jobs
 	if !r.screen.Live {
 		r.tree()
 	}
 }
 
-// difference says which Installations have run between two counts, which have not, and which are gone.
-func difference(before, after map[string]int64) string {
+// difference says which Installations have another last job than before, which have the same, and which are gone.
+func difference(before, after map[string]string) string {
 	var ran, untouched, removed []string
 	for _, name := range slices.Sorted(maps.Keys(after)) {
-		switch times := after[name] - before[name]; times {
-		case 0:
+		if after[name] == before[name] {
 			untouched = append(untouched, name)
-		case 1:
+		} else {
 			ran = append(ran, name)
-		default:
-			ran = append(ran, fmt.Sprintf("%s (%d times)", name, times))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(before)) {
