@@ -5,6 +5,8 @@ package behaviour
 
 import (
 	"context"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,19 +30,35 @@ const helloWorld = "hello-world"
 type tour struct {
 	*scene
 	values map[string]string
+	// example begins the names of the namespaces that the tour deploys to.
+	example string
 }
 
-// newTour prepares the charts that the tour names and a namespace. The tour deploys into fixed namespaces, so each of its tests has a
-// second cluster of its own.
+// toured is the second cluster that all walks deploy to, started once.
+var toured struct {
+	sync.Once
+	cluster *platform.Cluster
+	err     error
+}
+
+// newTour prepares the charts that the tour names and a namespace.
 func newTour(t *testing.T) (*tour, *platform.Cluster) {
 	t.Helper()
 	s := newScene(t)
 	s.pushHelloWorld()
-	cluster, err := s.SecondCluster(s.Ctx, s.Namespace, platform.Options{})
-	require.NoError(t, err)
-	return &tour{scene: s, values: map[string]string{
-		"namespace": s.Namespace, "kubeconfig": indent(string(cluster.Kubeconfig)), "name": "my-cluster",
-	}}, cluster
+	toured.Do(func() {
+		toured.cluster, toured.err = s.SecondCluster(context.Background(), "toured", platform.Options{})
+	})
+	require.NoError(t, toured.err)
+	return &tour{scene: s, example: s.Namespace + "-example", values: map[string]string{
+		"namespace": s.Namespace, "kubeconfig": indent(string(toured.cluster.Kubeconfig)), "name": "my-cluster",
+	}}, toured.cluster
+}
+
+// read returns a manifest of the tour. The tour deploys into fixed namespaces; each walk has others in their place.
+func (w *tour) read(path string) string {
+	w.T.Helper()
+	return strings.ReplaceAll(fill(w.T, "guided-tour/"+path, w.values), "namespace: example", "namespace: "+w.example)
 }
 
 // pushHelloWorld pushes both versions of the tour's chart to where its manifests expect them.
@@ -66,7 +84,7 @@ func (s *scene) pushHelloWorld() {
 // apply applies a manifest of the tour, as a user of kubectl does.
 func (w *tour) apply(path string) {
 	w.T.Helper()
-	require.NoError(w.T, w.ApplyYAML(w.Ctx, fill(w.T, "guided-tour/"+path, w.values)))
+	require.NoError(w.T, w.ApplyYAML(w.Ctx, w.read(path)))
 }
 
 // ended waits until the Installation is idle in a phase, with its operation consumed.
@@ -130,13 +148,13 @@ func TestA01HelloWorld(t *testing.T) {
 	w, cluster := newTour(t)
 	w.apply("hello-world/installation/target.yaml.tpl")
 	w.succeed("hello-world/installation/installation.yaml.tpl")
-	requireConfigMap(w.Ctx, t, cluster, "example", helloWorld, "hello")
-	require.Equal(t, []string{"sh.helm.release.v1.hello-world.v1"}, releases(w.Ctx, t, cluster, "example"))
+	requireConfigMap(w.Ctx, t, cluster, w.example, helloWorld, "hello")
+	require.Equal(t, []string{"sh.helm.release.v1.hello-world.v1"}, releases(w.Ctx, t, cluster, w.example))
 
 	w.delete(w.Installation(helloWorld))
-	requireGone(w.Ctx, t, cluster, &corev1.ConfigMap{}, "example", helloWorld)
-	require.Empty(t, releases(w.Ctx, t, cluster, "example"))
-	require.NoError(t, cluster.Client().Get(w.Ctx, client.ObjectKey{Name: "example"}, &corev1.Namespace{}), "the namespace stays")
+	requireGone(w.Ctx, t, cluster, &corev1.ConfigMap{}, w.example, helloWorld)
+	require.Empty(t, releases(w.Ctx, t, cluster, w.example))
+	require.NoError(t, cluster.Client().Get(w.Ctx, client.ObjectKey{Name: w.example}, &corev1.Namespace{}), "the namespace stays")
 }
 
 func TestA03Upgrade(t *testing.T) {
@@ -149,9 +167,9 @@ func TestA03Upgrade(t *testing.T) {
 		return inst.Status.JobIDFinished != first.Status.JobIDFinished && inst.Status.IsIdle()
 	})
 	w.ended(v1alpha1.PhaseSucceeded)
-	requireGone(w.Ctx, t, cluster, &corev1.ConfigMap{}, "example", helloWorld)
-	require.NoError(t, cluster.Client().Get(w.Ctx, client.ObjectKey{Namespace: "example", Name: helloWorld}, &corev1.Secret{}))
-	require.Len(t, releases(w.Ctx, t, cluster, "example"), 2)
+	requireGone(w.Ctx, t, cluster, &corev1.ConfigMap{}, w.example, helloWorld)
+	require.NoError(t, cluster.Client().Get(w.Ctx, client.ObjectKey{Namespace: w.example, Name: helloWorld}, &corev1.Secret{}))
+	require.Len(t, releases(w.Ctx, t, cluster, w.example), 2)
 	require.Len(t, w.Witness.Jobs(w.Namespace, helloWorld), 2)
 }
 
@@ -168,11 +186,11 @@ func TestA04ChangeWithoutAnnotation(t *testing.T) {
 	})
 	require.Equal(t, v1alpha1.PhaseSucceeded, pending.Status.Phase)
 	require.Equal(t, first.Status.JobID, pending.Status.JobID)
-	requireConfigMap(w.Ctx, t, cluster, "example", helloWorld, "hello")
+	requireConfigMap(w.Ctx, t, cluster, w.example, helloWorld, "hello")
 
 	w.Annotate(w.Installation(helloWorld), v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
 	w.ended(v1alpha1.PhaseSucceeded)
-	requireConfigMap(w.Ctx, t, cluster, "example", helloWorld, "changed")
+	requireConfigMap(w.Ctx, t, cluster, w.example, helloWorld, "changed")
 }
 
 // replaceData changes the values in the inline blueprint and nothing else.
@@ -187,12 +205,12 @@ func (w *tour) replaceData(from, to string) {
 func TestA05ManifestDeployer(t *testing.T) {
 	t.Parallel()
 	w, cluster := newTour(t)
-	require.NoError(t, cluster.Apply(w.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "example"}}))
+	require.NoError(t, cluster.Apply(w.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.example}}))
 	w.apply("basics/manifest-deployer/installation/target.yaml.tpl")
 	w.succeed("basics/manifest-deployer/installation/installation.yaml.tpl")
-	requireConfigMap(w.Ctx, t, cluster, "example", helloWorld, "hello")
+	requireConfigMap(w.Ctx, t, cluster, w.example, helloWorld, "hello")
 	w.delete(w.Installation(helloWorld))
-	requireGone(w.Ctx, t, cluster, &corev1.ConfigMap{}, "example", helloWorld)
+	requireGone(w.Ctx, t, cluster, &corev1.ConfigMap{}, w.example, helloWorld)
 }
 
 func TestA06TwoDeployItems(t *testing.T) {
@@ -203,8 +221,8 @@ func TestA06TwoDeployItems(t *testing.T) {
 		w.apply("basics/multiple-deployitems/installation/target.yaml.tpl")
 	}
 	w.succeed("basics/multiple-deployitems/installation/installation.yaml.tpl")
-	requireConfigMap(w.Ctx, t, cluster, "example-1", "hello-world-1", "foo")
-	requireConfigMap(w.Ctx, t, cluster, "example-2", "hello-world-2", "bar")
+	requireConfigMap(w.Ctx, t, cluster, w.example+"-1", "hello-world-1", "foo")
+	requireConfigMap(w.Ctx, t, cluster, w.example+"-2", "hello-world-2", "bar")
 
 	items := w.items()
 	firstEnd := items["deploy-item-1"].Status.TransitionTimes.FinishedTime
@@ -216,23 +234,25 @@ func TestA07ImmediateError(t *testing.T) {
 	t.Parallel()
 	w, cluster := newTour(t)
 	w.apply("hello-world/installation/target.yaml.tpl")
-	broken := fill(t, "guided-tour/hello-world/installation/installation.yaml.tpl", w.values)
+	broken := w.read("hello-world/installation/installation.yaml.tpl")
 	require.NoError(t, w.ApplyYAML(w.Ctx, replaceOnce(t, broken, "          imports:\n            - name: cluster ", "          imports\n            - name: cluster ")))
 	failed := w.ended(v1alpha1.PhaseFailed)
-	require.Contains(t, failed.Status.LastError.Message, "line")
+	for _, part := range []string{"spec.blueprint", "blueprint.yaml", "line"} {
+		require.Contains(t, failed.Status.LastError.Message, part)
+	}
 	require.Contains(t, failed.Status.LastError.Codes, v1alpha1.ErrorConfigurationProblem)
 	executions := &v1alpha1.ExecutionList{}
 	require.NoError(t, w.Client().List(w.Ctx, executions, client.InNamespace(w.Namespace)))
 	require.Empty(t, executions.Items)
 
 	w.succeed("hello-world/installation/installation.yaml.tpl")
-	requireConfigMap(w.Ctx, t, cluster, "example", helloWorld, "hello")
+	requireConfigMap(w.Ctx, t, cluster, w.example, helloWorld, "hello")
 }
 
 // withTimeout makes the tour's installation wait for a chart version that does not exist.
 func (w *tour) withMissingChart(timeout string) {
 	w.T.Helper()
-	text := fill(w.T, "guided-tour/hello-world/installation/installation.yaml.tpl", w.values)
+	text := w.read("hello-world/installation/installation.yaml.tpl")
 	text = replaceOnce(w.T, text, "hello-world:1.0.0", "hello-world:0.0.5")
 	text = replaceOnce(w.T, text, "                    type: landscaper.gardener.cloud/helm\n",
 		"                    type: landscaper.gardener.cloud/helm\n                    timeout: "+timeout+"\n")
@@ -261,7 +281,7 @@ func TestA08TimeoutError(t *testing.T) {
 	})
 
 	w.succeed("hello-world/installation/installation.yaml.tpl")
-	requireConfigMap(w.Ctx, t, cluster, "example", helloWorld, "hello")
+	requireConfigMap(w.Ctx, t, cluster, w.example, helloWorld, "hello")
 }
 
 func TestA09ChangeDuringRunAndInterrupt(t *testing.T) {
@@ -283,7 +303,7 @@ func TestA09ChangeDuringRunAndInterrupt(t *testing.T) {
 		return inst.Status.JobIDFinished == job && inst.Status.Phase == v1alpha1.PhaseFailed
 	})
 	w.ended(v1alpha1.PhaseSucceeded)
-	requireConfigMap(w.Ctx, t, cluster, "example", helloWorld, "hello")
+	requireConfigMap(w.Ctx, t, cluster, w.example, helloWorld, "hello")
 }
 
 // awaitItem waits for a state of the only DeployItem.
@@ -309,6 +329,6 @@ func TestA12DeleteWithoutUninstall(t *testing.T) {
 	w.Annotate(w.Installation(helloWorld), v1alpha1.DeleteWithoutUninstallAnnotation, "true")
 	w.delete(w.Installation(helloWorld))
 	require.Empty(t, w.items())
-	requireConfigMap(w.Ctx, t, cluster, "example", helloWorld, "hello")
-	require.Len(t, releases(w.Ctx, t, cluster, "example"), 1)
+	requireConfigMap(w.Ctx, t, cluster, w.example, helloWorld, "hello")
+	require.Len(t, releases(w.Ctx, t, cluster, w.example), 1)
 }

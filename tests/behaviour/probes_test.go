@@ -4,7 +4,6 @@
 package behaviour
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,37 +14,21 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 )
-
-func ownPlatform(ctx context.Context, t *testing.T) *platform.Platform {
-	t.Helper()
-	p := platform.New(t, platform.Options{LandscaperCRDs: true, AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme}})
-	require.NoError(t, p.Apply(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ls-system"}}))
-	return p
-}
 
 // A process whose reads the API server refuses lives, and is ready as soon as it has read everything.
 func TestReadyzWaitsForTheCaches(t *testing.T) {
 	t.Parallel()
-	_, err := binaries.BuildLandscaper(t.Context())
-	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), landscape.Patience)
-	defer cancel()
-	p := ownPlatform(ctx, t)
+	c := newEmptyCluster(t)
 	const group = "later-admitted"
 	healths := map[string]string{}
 	for _, command := range []string{"deployer mock", "controller"} {
 		healths[command] = landscape.FreeAddress()
-		process, err := landscape.Start(ctx, p.Cluster, strings.ReplaceAll(command, " ", "-"), []string{group}, command, "--health-addr="+healths[command])
+		process, err := landscape.Start(c.ctx, c.Cluster, strings.ReplaceAll(command, " ", "-"), []string{group}, command, "--health-addr="+healths[command])
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = process.Kill9() })
 	}
@@ -60,24 +43,22 @@ func TestReadyzWaitsForTheCaches(t *testing.T) {
 		code, text := get(t, "http://"+health+"/readyz")
 		require.Equal(t, http.StatusInternalServerError, code, "%s: the API is closed: %s", command, text)
 	}
-	require.NoError(t, p.Apply(ctx, &rbacv1.ClusterRoleBinding{
+	admitted := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: group},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group}},
-	}))
+	}
+	require.NoError(t, c.Apply(c.ctx, admitted))
 	for command := range healths {
 		await(command, "/readyz")
 	}
+	require.NoError(t, c.Client().Delete(c.ctx, admitted))
 }
 
 // A receiver that answers nothing sees one event at a time, however many Installations end meanwhile.
 func TestT10SlowEventsReceiverBlocksNobody(t *testing.T) {
 	t.Parallel()
-	_, err := binaries.BuildLandscaper(t.Context())
-	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), landscape.Patience)
-	defer cancel()
-	p := ownPlatform(ctx, t)
+	c := newEmptyCluster(t)
 	var asked atomic.Int32
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
@@ -86,13 +67,13 @@ func TestT10SlowEventsReceiverBlocksNobody(t *testing.T) {
 	}))
 	defer receiver.Close()
 	defer receiver.CloseClientConnections()
-	landscape.Run(ctx, t, p.Cluster, "controller", landscape.AllRights, "controller", "--events-addr="+receiver.URL)
+	landscape.Run(c.ctx, t, c.Cluster, "controller", landscape.AllRights, "controller", "--events-addr="+receiver.URL)
 	const count = 48
 	for i := range count {
-		require.NoError(t, p.Apply(ctx, emptyInstallation(fmt.Sprintf("trivial-%02d", i))))
+		c.install(t, fmt.Sprintf("trivial-%02d", i))
 	}
 	for i := range count {
-		awaitSucceeded(ctx, t, p, fmt.Sprintf("trivial-%02d", i))
+		c.awaitSucceeded(t, fmt.Sprintf("trivial-%02d", i))
 	}
 	assert.Less(t, asked.Load(), int32(count), "no job has waited for its event: a worker tries each four times")
 	require.Eventually(t, func() bool { return asked.Load() > 0 }, landscape.Patience, tick)

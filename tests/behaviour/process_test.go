@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,11 +32,11 @@ type replica struct {
 	health, metrics string
 }
 
-func startReplica(ctx context.Context, t *testing.T, p *platform.Platform, name string) *replica {
+func startReplica(ctx context.Context, t *testing.T, c *platform.Cluster, name string) *replica {
 	t.Helper()
 	r := &replica{health: landscape.FreeAddress(), metrics: landscape.FreeAddress()}
 	var err error
-	r.Process, err = landscape.Start(ctx, p.Cluster, name, landscape.AllRights, "controller", "--enable-leader-election",
+	r.Process, err = landscape.Start(ctx, c, name, landscape.AllRights, "controller", "--enable-leader-election",
 		"--leader-election-lease-duration=6s", "--leader-election-renew-deadline=5s", "--leader-election-retry-period=500ms",
 		"--health-addr="+r.health, "--metrics-addr="+r.metrics)
 	require.NoError(t, err)
@@ -43,17 +44,54 @@ func startReplica(ctx context.Context, t *testing.T, p *platform.Platform, name 
 	return r
 }
 
-// emptyInstallation deploys nothing, so it needs no deployer.
-func emptyInstallation(name string) *v1alpha1.Installation {
-	return &v1alpha1.Installation{
+// emptyCluster is a second cluster in which nothing of ours runs but what the test starts that holds it. It is started once.
+type emptyCluster struct {
+	*platform.Cluster
+	// ctx ends with the patience of the test.
+	ctx context.Context
+	// namespace is that of the test.
+	namespace string
+}
+
+var empty struct {
+	sync.Mutex
+	cluster *platform.Cluster
+}
+
+// newEmptyCluster waits until no other test holds the cluster.
+func newEmptyCluster(t *testing.T) *emptyCluster {
+	t.Helper()
+	_, err := binaries.BuildLandscaper(t.Context())
+	require.NoError(t, err, "outside the deadline: others may be building")
+	shared := platform.Shared(t)
+	empty.Lock()
+	t.Cleanup(empty.Unlock)
+	if empty.cluster == nil {
+		cluster, err := shared.SecondCluster(context.Background(), "empty", platform.Options{
+			LandscaperCRDs: true, AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
+		})
+		require.NoError(t, err)
+		empty.cluster = cluster
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), landscape.Patience)
+	t.Cleanup(cancel)
+	require.NoError(t, empty.cluster.Apply(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ls-system"}}))
+	require.NoError(t, empty.cluster.Client().DeleteAllOf(ctx, &coordinationv1.Lease{}, client.InNamespace("ls-system")), "of former tests")
+	return &emptyCluster{Cluster: empty.cluster, ctx: ctx, namespace: empty.cluster.Namespace(t)}
+}
+
+// install makes an Installation that deploys nothing, so it needs no deployer.
+func (c *emptyCluster) install(t *testing.T, name string) {
+	t.Helper()
+	require.NoError(t, c.Apply(c.ctx, &v1alpha1.Installation{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Installation"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Namespace: "ls-system", Annotations: map[string]string{v1alpha1.ReconcileIfChangedAnnotation: "true"},
+			Name: name, Namespace: c.namespace, Annotations: map[string]string{v1alpha1.ReconcileIfChangedAnnotation: "true"},
 		},
 		Spec: v1alpha1.InstallationSpec{Blueprint: v1alpha1.BlueprintDefinition{Inline: &v1alpha1.InlineBlueprint{
 			Filesystem: v1alpha1.NewAnyJSON([]byte(`{"blueprint.yaml": "apiVersion: landscaper.gardener.cloud/v1alpha1\nkind: Blueprint\n"}`)),
 		}}},
-	}
+	}))
 }
 
 func get(t *testing.T, url string) (int, string) {
@@ -70,16 +108,11 @@ func get(t *testing.T, url string) (int, string) {
 
 func TestLeaderElectionAndEndpoints(t *testing.T) {
 	t.Parallel()
-	_, err := binaries.BuildLandscaper(t.Context())
-	require.NoError(t, err, "outside the deadline: others may be building")
-	ctx, cancel := context.WithTimeout(t.Context(), landscape.Patience)
-	defer cancel()
-	p := platform.New(t, platform.Options{LandscaperCRDs: true, AddToScheme: []func(*runtime.Scheme) error{v1alpha1.AddToScheme}})
-	require.NoError(t, p.Apply(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ls-system"}}))
-	replicas := []*replica{startReplica(ctx, t, p, "first"), startReplica(ctx, t, p, "second")}
+	c := newEmptyCluster(t)
+	replicas := []*replica{startReplica(c.ctx, t, c.Cluster, "first"), startReplica(c.ctx, t, c.Cluster, "second")}
 
-	require.NoError(t, p.Apply(ctx, emptyInstallation("before")))
-	awaitSucceeded(ctx, t, p, "before")
+	c.install(t, "before")
+	c.awaitSucceeded(t, "before")
 	leader, other := replicas[0], replicas[1]
 	require.Eventually(t, func() bool {
 		if _, text := get(t, "http://"+leader.metrics+"/metrics"); containsReconciles(text) {
@@ -95,13 +128,13 @@ func TestLeaderElectionAndEndpoints(t *testing.T) {
 		require.Equal(t, http.StatusOK, code, text)
 	}
 	leases := &coordinationv1.LeaseList{}
-	require.NoError(t, p.Client().List(ctx, leases, client.InNamespace("ls-system")))
+	require.NoError(t, c.Client().List(c.ctx, leases, client.InNamespace("ls-system")))
 	require.Len(t, leases.Items, 1)
 
 	require.NoError(t, leader.Kill9())
-	require.NoError(t, p.Apply(ctx, emptyInstallation("after")))
+	c.install(t, "after")
 	start := time.Now()
-	awaitSucceeded(ctx, t, p, "after")
+	c.awaitSucceeded(t, "after")
 	require.Less(t, time.Since(start), 30*time.Second)
 }
 
@@ -109,8 +142,8 @@ func containsReconciles(metrics string) bool {
 	return strings.Contains(metrics, `gotk_reconcile_duration_seconds_count{kind="Installation"`)
 }
 
-func awaitSucceeded(ctx context.Context, t *testing.T, p *platform.Platform, name string) {
+func (c *emptyCluster) awaitSucceeded(t *testing.T, name string) {
 	t.Helper()
-	inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ls-system"}}
-	require.NoError(t, p.Await(ctx, inst, func() bool { return inst.Status.Phase == v1alpha1.PhaseSucceeded }))
+	inst := &v1alpha1.Installation{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.namespace}}
+	require.NoError(t, c.Await(c.ctx, inst, func() bool { return inst.Status.Phase == v1alpha1.PhaseSucceeded }))
 }
