@@ -85,12 +85,6 @@ var (
 )
 
 var badInputs = map[string]badInput{
-	"blueprint that is not YAML": {
-		inst: leaf{blueprint: `inline: {filesystem: {blueprint.yaml: "imports\n- name: a\n"}}`},
-		says: []string{"spec.blueprint", "blueprint.yaml", "line"}},
-	"inline blueprint without file": {
-		inst: leaf{blueprint: "inline: {filesystem: {readme.md: none}}"},
-		says: []string{"spec.blueprint", "no blueprint.yaml", "readme.md"}},
 	"artifact without blueprint": {
 		prepare: archived(tar.Header{Name: "readme.md", Typeflag: tar.TypeReg}), inst: fromArtifact,
 		says: []string{"spec.blueprint", "no blueprint.yaml", "readme.md"}},
@@ -100,23 +94,12 @@ var badInputs = map[string]badInput{
 	"target import that the blueprint does not have": {
 		inst: bad("deployItems:\n" + strings.Replace(manifestItem("config", "bad", "1"), "import: cluster", "import: nosuch", 1)),
 		says: []string{`"config"`, `"nosuch"`, "target.import"}},
-	"import that is not satisfied": {
-		inst: leaf{blueprint: importing("string", "").blueprint}, says: []string{`"value"`, "add it to the imports of the installation"}},
-	"number instead of text": {
-		prepare: values, inst: importing("string", "{name: value, dataRef: number}"), says: []string{"value", "string", "number", "correct the value"}},
 	"text instead of number in a Secret": {
 		prepare: values, inst: importing("number", "{name: value, secretRef: {name: there, key: key}}"), says: []string{"value", "number"}},
 	"missing Target": {
 		inst: leaf{target: "nosuch"}, says: []string{"spec.imports.targets[0]", "Target", "nosuch", "create it"}},
-	"missing DataObject": {
-		inst: importing("string", "{name: value, dataRef: nosuch}"), says: []string{"spec.imports.data[0]", "DataObject", "nosuch", "create it"}},
 	"missing ConfigMap": {
 		inst: importing("string", "{name: value, configMapRef: {name: nosuch}}"), says: []string{"spec.imports.data[0]", "ConfigMap", "nosuch", "create it"}},
-	"missing Secret": {
-		inst: importing("string", "{name: value, secretRef: {name: nosuch}}"), says: []string{"spec.imports.data[0]", "Secret", "nosuch", "create it"}},
-	"missing key of a ConfigMap": {
-		prepare: values, inst: importing("string", "{name: value, configMapRef: {name: there, key: nosuch}}"),
-		says: []string{"spec.imports.data[0]", "ConfigMap", "there", `no key "nosuch"`, "add it"}},
 	"missing key of a Secret": {
 		prepare: values, inst: importing("string", "{name: value, secretRef: {name: there, key: nosuch}}"),
 		says: []string{"spec.imports.data[0]", "Secret", "there", `no key "nosuch"`, "add it"}},
@@ -129,12 +112,6 @@ var badInputs = map[string]badInput{
 	"kubeconfig with a command": {
 		prepare: kubeconfig("exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, args: [" + planted + "]}"), inst: oneItem,
 		says: []string{`Target "cluster"`, "users[u].user.exec", "not allowed"}},
-	"kubeconfig with a token file": {
-		prepare: kubeconfig("tokenFile: /etc/passwd, token: " + planted), inst: oneItem,
-		says: []string{`Target "cluster"`, "users[u].user.tokenFile", "not allowed"}},
-	"kubeconfig with a key file": {
-		prepare: kubeconfig("client-certificate: /etc/passwd, client-key: /etc/passwd, token: " + planted), inst: oneItem,
-		says: []string{`Target "cluster"`, "users[u].user.client-", "not allowed"}},
 	"artifact with another digest": {
 		prepare: func(s *scene) {
 			s.artifact(archiveOf(s, "x", tar.Header{Name: "blueprint.yaml", Typeflag: tar.TypeReg}), "sha256:"+strings.Repeat("0", 64))
@@ -143,43 +120,19 @@ var badInputs = map[string]badInput{
 	"archive with a path to above": {
 		prepare: archived(tar.Header{Name: "../../evil", Typeflag: tar.TypeReg}), inst: fromArtifact,
 		says: []string{"spec.blueprint.sourceRef", "ExternalArtifact", "evil", ".."}},
-	"archive with an absolute path": {
-		prepare: archived(tar.Header{Name: "/etc/evil", Typeflag: tar.TypeReg}), inst: fromArtifact,
-		says: []string{"spec.blueprint.sourceRef", "ExternalArtifact", "/etc/evil"}},
-	"archive with a symbolic link": {
-		prepare: archived(tar.Header{Name: "blueprint.yaml", Linkname: "/etc/passwd", Typeflag: tar.TypeSymlink}), inst: fromArtifact,
-		says: []string{"spec.blueprint.sourceRef", "ExternalArtifact", "blueprint.yaml", "link"}},
-	"archive with a hard link": {
-		prepare: archived(tar.Header{Name: "blueprint.yaml", Linkname: "/etc/passwd", Typeflag: tar.TypeLink}), inst: fromArtifact,
-		says: []string{"spec.blueprint.sourceRef", "ExternalArtifact", "blueprint.yaml", "link"}},
 	"archive that grows to 10 GB": {
 		prepare: func(s *scene) { s.artifact(bomb(s), "") }, inst: fromArtifact,
 		says: []string{"spec.blueprint.sourceRef", "ExternalArtifact", "blueprint.yaml", "bytes"}},
 	"template that loops": {
 		endless: true,
 		inst:    bad("{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}"), says: []string{"deployExecutions", "default", "did not end within"}},
-	"template that calls itself": {
-		inst: bad(`{{ define "a" }}{{ template "a" . }}{{ end }}{{ template "a" . }}`), says: []string{"deployExecutions", "default"}},
 	"template that prints 100 MB": {
 		inst: bad(`{{ range until 100 }}{{ range until 1024 }}{{ repeat 1024 "x" }}{{ end }}{{ end }}`),
 		says: []string{"deployExecutions", "default", "bytes"}},
-	"template with an unknown function": {
-		inst: bad("{{ nosuch 1 }}"), says: []string{"deployExecutions", "default", "nosuch"}},
 	"template that prints an error about a Secret": {
 		prepare: values, inst: failingTemplate(`{{ mustToDate "2006" .imports.value }}`), says: []string{"default", "mustToDate"}},
-	"source of another namespace": {
-		inst: leaf{blueprint: "{sourceRef: {kind: GitRepository, name: shop, namespace: kube-system}}"},
-		says: []string{"spec.blueprint.sourceRef", "GitRepository kube-system/shop", "own namespace"}},
-	"items in a circle": {
-		inst: bad("deployItems:\n" + mockItem("a", "Succeeded") + "  dependsOn: [b]\n" + mockItem("b", "Succeeded") + "  dependsOn: [a]\n"),
-		says: []string{"cycle found in dependencies: a → b → a", "remove one"}},
 	"item after one that is not there": {
 		inst: bad("deployItems:\n" + mockItem("a", "Succeeded") + "  dependsOn: [nosuch]\n"), says: []string{`"a"`, `"nosuch"`, "correct its dependsOn"}},
-	"Execution of somebody else": {
-		prepare: func(s *scene) {
-			s.apply(strings.Replace(execution(mockItem("a", "Succeeded")), "name: direct", "name: bad", 1))
-		},
-		inst: oneItem, says: []string{"Execution", "bad", "does not belong to this installation", "delete or rename"}},
 	"item in a namespace that is not there": {
 		inst: bad("deployItems:\n" + strings.Replace(manifestItem("config", "bad", "1"), "{{ .imports.cluster.metadata.namespace }}", "nosuch", 1)),
 		says: []string{"nosuch", "ConfigMap"}, retried: true},
@@ -300,7 +253,10 @@ func TestDeletionSparesTheExecutionOfSomebodyElse(t *testing.T) {
 	foreign := s.execution("one")
 	require.NoError(t, s.Client().Get(s.Ctx, client.ObjectKeyFromObject(foreign), foreign))
 	s.apply(leaf{name: "one", value: "1", annotations: follows()}.String())
-	s.Ended("one", v1alpha1.PhaseFailed)
+	failed := s.Ended("one", v1alpha1.PhaseFailed).Status.LastError
+	for _, words := range []string{"Execution", "one", "does not belong to this installation", "delete or rename"} {
+		require.Contains(t, failed.Message, words)
+	}
 	s.delete(s.Installation("one"))
 	kept := s.execution("one")
 	require.NoError(t, s.Client().Get(s.Ctx, client.ObjectKeyFromObject(kept), kept))

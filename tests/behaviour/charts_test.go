@@ -71,30 +71,28 @@ func (s *scene) has(object string) bool {
 
 // TestAnObjectOfAReleaseIsRefusedToOthers has a release with an object that another Installation wants, too.
 func TestAnObjectOfAReleaseIsRefusedToOthers(t *testing.T) {
-	for name, other := range map[string]fmt.Stringer{
-		"manifest": holds("other", "shared"), "template": charted{item: "other", names: []string{"shared"}},
+	for goes, other := range map[string]fmt.Stringer{
+		"release": holds("other", "shared"), "other": charted{item: "other", names: []string{"shared"}},
 	} {
-		for _, goes := range []string{"release", "other"} {
-			t.Run(name+", "+goes+" is deleted", func(t *testing.T) {
-				t.Parallel()
-				s := newScene(t)
-				s.Target("cluster")
-				s.compose("release", charted{"chart", true, []string{"of-chart", "shared"}})
-				s.Ended("release", v1alpha1.PhaseSucceeded)
-				s.compose("other", other)
-				s.refused("other", "shared")
+		t.Run(goes+" is deleted", func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			s.Target("cluster")
+			s.compose("release", charted{"chart", true, []string{"of-chart", "shared"}})
+			s.Ended("release", v1alpha1.PhaseSucceeded)
+			s.compose("other", other)
+			s.refused("other", "shared")
 
-				if goes == "other" { // its job would wait for the release until its time is up
-					s.Annotate(s.Installation("other"), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
-				}
-				s.delete(s.Installation(goes))
+			if goes == "other" { // its job would wait for the release until its time is up
+				s.Annotate(s.Installation("other"), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
+			}
+			s.delete(s.Installation(goes))
 
-				if goes == "release" {
-					s.Ended("other", v1alpha1.PhaseSucceeded)
-				}
-				require.True(t, s.has("shared"))
-			})
-		}
+			if goes == "release" {
+				s.Ended("other", v1alpha1.PhaseSucceeded)
+			}
+			require.True(t, s.has("shared"))
+		})
 	}
 }
 
@@ -126,25 +124,28 @@ func TestAnObjectMovesFromAReleaseToOthers(t *testing.T) {
 
 // TestAnObjectMovesToAnItemThatTakesOverNothing moves an object to an item that leaves alone what belongs to others.
 func TestAnObjectMovesToAnItemThatTakesOverNothing(t *testing.T) {
-	for _, policy := range []string{"fallback", "immutable"} {
-		for name, order := range map[string]func(a, b *holder){
-			"in no order": func(_, _ *holder) {}, "giver after taker": func(a, _ *holder) { a.after = "b" }, "taker after giver": func(_, b *holder) { b.after = "a" },
-		} {
-			t.Run(policy+", "+name, func(t *testing.T) {
-				t.Parallel()
-				s := newScene(t)
-				s.Target("cluster")
-				s.deploy("one", holds("a", "of-a", "moved"), holds("b"))
-				s.Ended("one", v1alpha1.PhaseSucceeded)
+	for name, c := range map[string]struct {
+		policy string
+		order  func(a, b *holder)
+	}{
+		"immutable, in no order":      {"immutable", func(_, _ *holder) {}},
+		"fallback, giver after taker": {"fallback", func(a, _ *holder) { a.after = "b" }},
+		"fallback, taker after giver": {"fallback", func(_, b *holder) { b.after = "a" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			s.Target("cluster")
+			s.deploy("one", holds("a", "of-a", "moved"), holds("b"))
+			s.Ended("one", v1alpha1.PhaseSucceeded)
 
-				a, b := holds("a", "of-a"), holder{item: "b", policy: policy, names: []string{"moved"}}
-				order(&a, &b)
-				s.deploy("one", a, b)
+			a, b := holds("a", "of-a"), holder{item: "b", policy: c.policy, names: []string{"moved"}}
+			c.order(&a, &b)
+			s.deploy("one", a, b)
 
-				s.Ended("one", v1alpha1.PhaseSucceeded)
-				require.Equal(t, s.items()["b"].Name, s.itemOf("moved"))
-			})
-		}
+			s.Ended("one", v1alpha1.PhaseSucceeded)
+			require.Equal(t, s.items()["b"].Name, s.itemOf("moved"))
+		})
 	}
 }
 

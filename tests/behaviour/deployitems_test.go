@@ -260,35 +260,6 @@ func TestD02InlineComponentDescriptor(t *testing.T) {
 	require.Contains(t, string(s.items()["main"].Status.ProviderStatus.Raw), `"imp":"val1"`)
 }
 
-// running makes an Installation whose job does not end by itself.
-func (s *scene) running(name string) *v1alpha1.Installation {
-	s.T.Helper()
-	s.Target("cluster")
-	s.apply(leaf{name: name, annotations: follows(), blueprint: inlineOf("deployItems:\n" + mockItem("main", "Progressing"))}.String())
-	require.Eventually(s.T, func() bool {
-		item := s.items()["main"]
-		return item != nil && item.Status.LastReconcileTime != nil
-	}, landscape.Patience, tick)
-	return s.AwaitState(name, func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseProgressing })
-}
-
-func TestInterruptEndsARunningJob(t *testing.T) {
-	t.Parallel()
-	s := newScene(t)
-	running := s.running("one")
-	s.Annotate(s.Installation("one"), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
-	ended := s.Ended("one", v1alpha1.PhaseFailed)
-	require.Equal(t, running.Status.JobID, ended.Status.JobIDFinished)
-	require.Contains(t, ended.Status.LastError.Message, "operation was interrupted")
-	require.Empty(t, ended.Annotations[v1alpha1.OperationAnnotation])
-	require.Equal(t, v1alpha1.PhaseFailed, s.items()["main"].Status.Phase)
-
-	s.apply(leaf{name: "one", value: "fixed", annotations: follows()}.String())
-	s.Ended("one", v1alpha1.PhaseSucceeded)
-	s.requireValue("one", "fixed")
-	s.RequireJobs(2, "one")
-}
-
 func TestDeletionOfWhatNeverStarted(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -321,39 +292,32 @@ func (s *scene) requireUninstalled(name string) {
 	s.requireEmpty()
 }
 
+// TestDeletionWaitsForTheRunningJob has an item of the root and one of a sub-installation that end by an interruption only.
 func TestDeletionWaitsForTheRunningJob(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	running := s.running("one")
-	require.NoError(t, s.Client().Delete(s.Ctx, s.Installation("one")))
-	s.nudge("one")
-	waiting := s.AwaitState("one", func(inst *v1alpha1.Installation) bool { return !inst.DeletionTimestamp.IsZero() })
-	require.Equal(t, running.Status.JobID, waiting.Status.JobID)
-	require.Equal(t, v1alpha1.PhaseProgressing, s.items()["main"].Status.Phase)
-
-	s.Annotate(s.Installation("one"), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
-	require.NoError(t, s.AwaitGone(s.Ctx, s.Installation("one")))
-	s.requireEmpty()
-}
-
-func TestDeletionWaitsForRunningChildren(t *testing.T) {
-	t.Parallel()
-	s := newScene(t)
-	sub := "apiVersion: landscaper.gardener.cloud/v1alpha1\nkind: Blueprint\ndeployExecutions:\n- name: default\n  type: GoTemplate\n  template: " +
-		quote("deployItems:\n"+mockItem("main", "Progressing"))
-	root := "apiVersion: landscaper.gardener.cloud/v1alpha1\nkind: Blueprint\nsubinstallations:\n" +
+	renders := func(item string) string {
+		return "deployExecutions:\n- name: default\n  type: GoTemplate\n  template: " + quote("deployItems:\n"+mockItem(item, "Progressing")) + "\n"
+	}
+	const header = "apiVersion: landscaper.gardener.cloud/v1alpha1\nkind: Blueprint\n"
+	root := header + renders("own") + "subinstallations:\n" +
 		"- apiVersion: landscaper.gardener.cloud/v1alpha1\n  kind: InstallationTemplate\n  name: sub\n" +
-		"  blueprint: {filesystem: {blueprint.yaml: " + quote(sub) + "}}\n"
+		"  blueprint: {filesystem: {blueprint.yaml: " + quote(header+renders("below")) + "}}\n"
 	s.apply("apiVersion: landscaper.gardener.cloud/v1alpha1\nkind: Installation\nmetadata: {name: root, annotations: {" +
 		v1alpha1.ReconcileIfChangedAnnotation + ": 'true'}}\nspec: {blueprint: {inline: {filesystem: {blueprint.yaml: " + quote(root) + "}}}}")
 	require.Eventually(t, func() bool {
-		item := s.items()["main"]
-		return item != nil && item.Status.LastReconcileTime != nil
+		own, below := s.items()["own"], s.items()["below"]
+		return own != nil && own.Status.LastReconcileTime != nil && below != nil && below.Status.LastReconcileTime != nil
 	}, landscape.Patience, tick)
+	running := s.AwaitState("root", func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseProgressing })
 
 	require.NoError(t, s.Client().Delete(s.Ctx, s.Installation("root")))
 	s.nudge("root")
-	require.Equal(t, v1alpha1.PhaseProgressing, s.items()["main"].Status.Phase)
+	waiting := s.AwaitState("root", func(inst *v1alpha1.Installation) bool { return !inst.DeletionTimestamp.IsZero() })
+	require.Equal(t, running.Status.JobID, waiting.Status.JobID)
+	for _, item := range []string{"own", "below"} {
+		require.Equal(t, v1alpha1.PhaseProgressing, s.items()[item].Status.Phase)
+	}
 	s.Annotate(s.Installation("root"), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
 	require.NoError(t, s.AwaitGone(s.Ctx, s.Installation("root")))
 	s.requireEmpty()

@@ -73,7 +73,7 @@ func TestObjectsMoveBetweenItemsOfAnInstallation(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
 			s.Target("cluster")
-			for round := range 6 {
+			for round := range 3 {
 				a, b := holds("a", "of-a", "moved", "swapped"), holds("b", "of-b", "swapped-too")
 				if round%2 == 1 {
 					a, b = holds("a", "of-a", "swapped-too"), holds("b", "of-b", "moved", "swapped")
@@ -150,7 +150,7 @@ func TestObjectMovesBetweenSubinstallations(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.Target("cluster")
-	for round := range 4 {
+	for round := range 3 {
 		a, b := holds("a", "of-a", "moved"), holds("b", "of-b")
 		owner := "a"
 		if round%2 == 1 {

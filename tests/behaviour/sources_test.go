@@ -45,44 +45,6 @@ func (s *scene) push(repository, tag, value string) {
 	require.NoError(s.T, err)
 }
 
-func TestNewTagInTheRangeRunsItsUsersOnce(t *testing.T) {
-	t.Parallel()
-	s := newScene(t)
-	s.push("shop", "1.0.0", "old")
-	s.Target("cluster")
-	s.apply(`
-apiVersion: source.toolkit.fluxcd.io/v1
-kind: OCIRepository
-metadata: {name: shop}
-spec: {interval: 1h, insecure: true, url: "`+s.Registry.URL(s.Namespace+"/shop")+`", ref: {semver: 1.x}}
-`, s.sourced("one", fromSource("OCIRepository", "shop", "")).String(), s.sourced("two", fromSource("OCIRepository", "shop", "./")).String(),
-		leaf{name: "other", value: "3", annotations: follows()}.String())
-	for _, name := range []string{"one", "two", "other"} {
-		s.Ended(name, v1alpha1.PhaseSucceeded)
-	}
-	s.requireValue("one", "old")
-
-	s.push("shop", "1.1.0", "new")
-	repository := &sourcev1.OCIRepository{ObjectMeta: s.Named("shop")}
-	s.Refresh(repository)
-	for _, name := range []string{"one", "two"} {
-		done := s.Ran(name, s.Witness.Jobs(s.Namespace, name)[0], v1alpha1.PhaseSucceeded)
-		require.True(t, strings.HasPrefix(done.Status.Sources[0].Revision, "1.1.0@sha256:"), done.Status.Sources)
-		require.Equal(t, done.Status.Sources[0].Revision, done.Status.LastAppliedRevision)
-		require.Len(t, done.Status.History, 2, "one entry for each content")
-		s.requireValue(name, "new")
-		s.AwaitEvents(2, meta.ReconciliationSucceededReason, name)
-	}
-
-	s.push("shop", "2.0.0", "outside")
-	quiet := time.Now()
-	s.Refresh(repository)
-	s.Refresh(repository)
-	s.RequireNoWrites(quiet)
-	s.RequireJobs(2, "one", "two")
-	s.RequireJobs(1, "other")
-}
-
 func TestCommitRunsTheUsersOfWhatItTouches(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -278,24 +240,6 @@ spec:
 `)
 }
 
-func TestChartComesFromAFluxSource(t *testing.T) {
-	t.Parallel()
-	s := newScene(t)
-	s.Target("cluster")
-	s.pushChart("1.0.0", "{{ .Values.value }}")
-	s.offerChart()
-	kinds := []string{"HelmChart", "OCIRepository"}
-	for _, kind := range kinds {
-		blueprint := "inline: {filesystem: {blueprint.yaml: " + quote(blueprintOf(chartItem(kind))) + "}}"
-		s.apply(leaf{name: strings.ToLower(kind), blueprint: blueprint, annotations: follows()}.String())
-	}
-	for _, kind := range kinds {
-		s.Ended(strings.ToLower(kind), v1alpha1.PhaseSucceeded)
-		s.requireValue("web-"+strings.ToLower(kind), "from flux")
-		s.RequireJobs(1, strings.ToLower(kind))
-	}
-}
-
 func TestRequestIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -478,16 +422,11 @@ spec: {interval: 1h, url: "`+repo.CloneURL+`", ref: {branch: main}}
 			", db: {blueprint.yaml: " + quote(configBlueprint("db", "placed")) + "}}}"}.String())
 		s.Ended("one", v1alpha1.PhaseSucceeded)
 		s.requireValue("db", "placed")
-	})
-	for name, path := range map[string]string{"leads out of the artifact": "../db", "is no folder of the artifact": "dv"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newScene(t)
-			s.Target("cluster")
+		for path, problem := range map[string]string{"../db": "leads out of the artifact", "dv": "is no folder of the artifact"} {
 			s.apply(leaf{name: "one", annotations: follows(), blueprint: "inline: {filesystem: {blueprint.yaml: " + quote(folders(path)) + "}}"}.String())
-			require.Contains(t, s.Failed("one").Message, name)
-		})
-	}
+			require.Contains(t, s.Failed("one").Message, problem)
+		}
+	})
 }
 
 // What a job did not come to counts as tried by it: otherwise the job would start again at once, and without end.
