@@ -47,7 +47,7 @@ func sampleBlueprint(t *testing.T, path string) string {
 		folders := strings.Split(name, "/")
 		return unstructured.SetNestedField(files, fill(t, samples+path+"/"+name, nil), folders...)
 	}))
-	return sampleWith(t, map[string]any{"inline": map[string]any{"filesystem": files}}, nil)
+	return sampleWith(t, path, map[string]any{"inline": map[string]any{"filesystem": files}}, nil)
 }
 
 // sampleComponent is an Installation of the blueprint that a component descriptor has as a resource.
@@ -55,10 +55,10 @@ func sampleComponent(t *testing.T, path string) string {
 	t.Helper()
 	var descriptor any
 	require.NoError(t, yaml.Unmarshal([]byte(fill(t, samples+path, nil)), &descriptor))
-	return sampleWith(t, map[string]any{"ref": map[string]any{"resourceName": "blueprint"}}, map[string]any{"inline": descriptor})
+	return sampleWith(t, path, map[string]any{"ref": map[string]any{"resourceName": "blueprint"}}, map[string]any{"inline": descriptor})
 }
 
-func sampleWith(t *testing.T, blueprint, component map[string]any) string {
+func sampleWith(t *testing.T, path string, blueprint, component map[string]any) string {
 	t.Helper()
 	spec := map[string]any{"blueprint": blueprint}
 	if component != nil {
@@ -66,58 +66,76 @@ func sampleWith(t *testing.T, blueprint, component map[string]any) string {
 	}
 	raw, err := json.Marshal(map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Installation", "spec": spec,
-		"metadata": map[string]any{"name": "sample", "annotations": map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationReconcile}},
+		"metadata": map[string]any{"name": sampleName(path), "annotations": map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationReconcile}},
 	})
 	require.NoError(t, err)
 	return string(raw)
 }
 
+// sampleName is the name of the Installation that is made of a path.
+func sampleName(path string) string { return strings.ReplaceAll(path, "/", "-") }
+
 func TestD08SamplesOfComponentsSayWhyTheyCannotRun(t *testing.T) {
 	t.Parallel()
-	for path, sample := range map[string]struct {
-		installation func(t *testing.T, path string) string
-		says         string
-	}{
-		"00-installations/configuration.yaml":           {sampleInstallation, `target export is not defined: "providers"; export it in the blueprint`},
-		"00-installations/external-dns-management.yaml": {sampleInstallation, "spec.blueprint: Forbidden: give exactly one of inline, ref and sourceRef"},
-		"00-installations/nginx-ingress.yaml":           {sampleInstallation, "spec.blueprint: Forbidden: give exactly one of inline, ref and sourceRef"},
-		"aggregated/blueprint": {sampleBlueprint,
-			`the blueprint needs import "aws-dev-account-credentials" of type data; add it to the imports of the installation`},
-		"external-dns-management/blueprint": {sampleBlueprint, `the blueprint needs import "namespace" of type data`},
-		"nginx-ingress/blueprint":           {sampleBlueprint, `the blueprint needs import "namespace" of type data`},
-		"aws-schemas/cd.yaml":               {sampleComponent, `component github.com/gardener/aws-schemas:v1 has no resource with name "blueprint"; it has: schemas`},
-		"nginx-ingress/cd.yaml": {sampleComponent,
-			`resource "blueprint" of component github.com/gardener/nginx-ingress:v0.1.0: access: access of type "github" has no repoUrl; set it`},
+	for path, says := range map[string]string{
+		"00-installations/configuration.yaml":           `target export is not defined: "providers"; export it in the blueprint`,
+		"00-installations/external-dns-management.yaml": "spec.blueprint: Forbidden: give exactly one of inline, ref and sourceRef",
+		"00-installations/nginx-ingress.yaml":           "spec.blueprint: Forbidden: give exactly one of inline, ref and sourceRef",
 	} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
-			text := sample.installation(t, path)
+			text := sampleInstallation(t, path)
 			s.apply(text)
 			objects, err := documents(text)
 			require.NoError(t, err)
-			failed := s.Failed(objects[0].GetName())
-			require.Contains(t, failed.Message, sample.says)
-			require.Contains(t, failed.Codes, v1alpha1.ErrorConfigurationProblem)
+			s.requireSampleFails(objects[0].GetName(), says)
 		})
 	}
+	t.Run("blueprints and components", func(t *testing.T) {
+		t.Parallel()
+		s := newScene(t)
+		for path, says := range map[string]string{
+			"aggregated/blueprint":              `the blueprint needs import "aws-dev-account-credentials" of type data; add it to the imports of the installation`,
+			"external-dns-management/blueprint": `the blueprint needs import "namespace" of type data`,
+			"nginx-ingress/blueprint":           `the blueprint needs import "namespace" of type data`,
+		} {
+			s.apply(sampleBlueprint(t, path))
+			s.requireSampleFails(sampleName(path), says)
+		}
+		for path, says := range map[string]string{
+			"aws-schemas/cd.yaml": `component github.com/gardener/aws-schemas:v1 has no resource with name "blueprint"; it has: schemas`,
+			"nginx-ingress/cd.yaml": `resource "blueprint" of component github.com/gardener/nginx-ingress:v0.1.0: access: ` +
+				`access of type "github" has no repoUrl; set it`,
+		} {
+			s.apply(sampleComponent(t, path))
+			s.requireSampleFails(sampleName(path), says)
+		}
+	})
+}
+
+func (s *scene) requireSampleFails(name, says string) {
+	s.T.Helper()
+	failed := s.Failed(name)
+	require.Contains(s.T, failed.Message, says)
+	require.Contains(s.T, failed.Codes, v1alpha1.ErrorConfigurationProblem)
 }
 
 // TestD08ComponentsOfTheSamplesNameWhatIsMissing has samples of components that refer to others.
 func TestD08ComponentsOfTheSamplesNameWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	for path, missing := range map[string]string{
+	s := newScene(t)
+	missing := map[string]string{
 		"aggregated/cd.yaml":                      "github.com/gardener/aggregated:v0.1.0 → github.com/gardener/",
 		"external-dns-management/cd.yaml":         "github.com/gardener/external-dns-management-schemas",
 		"external-dns-management-schemas/cd.yaml": "github.com/gardener/aws-schemas",
-	} {
-		t.Run(path, func(t *testing.T) {
-			t.Parallel()
-			s := newScene(t)
-			s.apply(strings.ReplaceAll(sampleComponent(t, path), "eu.gcr.io", s.Registry.Host))
-			s.AwaitState("sample", func(inst *v1alpha1.Installation) bool {
-				return strings.Contains(conditions.GetMessage(inst, meta.ReadyCondition), missing)
-			})
+	}
+	for path := range missing {
+		s.apply(strings.ReplaceAll(sampleComponent(t, path), "eu.gcr.io", s.Registry.Host))
+	}
+	for path, says := range missing {
+		s.AwaitState(sampleName(path), func(inst *v1alpha1.Installation) bool {
+			return strings.Contains(conditions.GetMessage(inst, meta.ReadyCondition), says)
 		})
 	}
 }

@@ -86,17 +86,13 @@ func ocmCredentials(r *registry.Registry) map[string]string {
 
 func TestC12EveryFormOfPullSecretOpensPrivateRegistries(t *testing.T) {
 	t.Parallel()
-	login := object{"username": "reader", "password": "open sesame"}
 	encoded := object{"auth": base64.StdEncoding.EncodeToString([]byte("reader:open sesame"))}
 	for name, tc := range map[string]struct {
 		options registry.Options
 		secret  pullSecret
 	}{
-		"basic with dockerconfigjson":     {registry.Options{}, dockerConfig(".dockerconfigjson", encoded)},
-		"basic with another key":          {registry.Options{}, dockerConfig("config.json", login)},
-		"token with dockerconfigjson":     {registry.Options{Token: true}, dockerConfig(".dockerconfigjson", login)},
+		"basic with another key":          {registry.Options{}, dockerConfig("config.json", encoded)},
 		"token with an identity token":    {registry.Options{Token: true}, dockerConfig(".dockerconfigjson", object{"identitytoken": "refresh me"})},
-		"basic over TLS with credentials": {registry.Options{TLS: true}, ocmCredentials},
 		"token over TLS with credentials": {registry.Options{TLS: true, Token: true}, ocmCredentials},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -143,19 +139,16 @@ func TestHostileRegistries(t *testing.T) {
 	manifest := ocispec.MediaTypeImageManifest
 	t.Run("kinds", func(t *testing.T) {
 		for name, h := range map[string]hostile{
-			"fails":               {registry.Status(http.StatusInternalServerError, 0), true, []string{"500", "check that the registry runs and can be reached", isTriedAgain}},
-			"is down":             {nil, true, []string{"check that the registry runs and can be reached", isTriedAgain}},
-			"hangs":               {registry.Hang(), true, []string{"check that the registry runs and can be reached", isTriedAgain}},
-			"refuses":             {registry.Status(http.StatusForbidden, 0), false, []string{"403", "registryPullSecrets"}},
-			"resets":              {registry.Reset(), true, []string{isTriedAgain}},
-			"cuts blobs":          {registry.On(http.MethodGet, "blobs", registry.Cut(5)), true, []string{isTriedAgain}},
-			"other blobs":         {registry.On(http.MethodGet, "blobs", registry.Body("application/octet-stream", []byte("something else"))), false, []string{"push the artifact anew"}},
-			"endless blobs":       {registry.On(http.MethodGet, "blobs", registry.Zeros(-1, far)), false, []string{"push the artifact anew"}},
-			"huge blobs":          {registry.On(http.MethodGet, "blobs", registry.Zeros(fiveGB, fiveGB)), false, []string{"push the artifact anew"}},
-			"malformed manifests": {registry.On("", "manifests", registry.Body(manifest, []byte("{"))), false, []string{"its manifest is not JSON of an OCI manifest", "push the artifact anew"}},
-			"other manifests":     {registry.On("", "manifests", registry.Body(manifest, []byte(`{"schemaVersion": 2, "layers": []}`))), false, []string{"manifest is malformed", "publish the component version anew"}},
-			"endless manifests":   {registry.On("", "manifests", registry.Zeros(-1, far)), true, []string{"Content-Length", isTriedAgain}},
-			"huge manifests":      {registry.On("", "manifests", registry.Zeros(fiveGB, fiveGB)), false, []string{tooLarge}},
+			"fails":             {registry.Status(http.StatusInternalServerError, 0), true, []string{"500", "check that the registry runs and can be reached", isTriedAgain}},
+			"is down":           {nil, true, []string{"check that the registry runs and can be reached", isTriedAgain}},
+			"hangs":             {registry.Hang(), true, []string{"check that the registry runs and can be reached", isTriedAgain}},
+			"refuses":           {registry.Status(http.StatusForbidden, 0), false, []string{"403", "registryPullSecrets"}},
+			"cuts blobs":        {registry.On(http.MethodGet, "blobs", registry.Cut(5)), true, []string{isTriedAgain}},
+			"other blobs":       {registry.On(http.MethodGet, "blobs", registry.Body("application/octet-stream", []byte("something else"))), false, []string{"push the artifact anew"}},
+			"endless blobs":     {registry.On(http.MethodGet, "blobs", registry.Zeros(-1, far)), false, []string{"push the artifact anew"}},
+			"other manifests":   {registry.On("", "manifests", registry.Body(manifest, []byte(`{"schemaVersion": 2, "layers": []}`))), false, []string{"manifest is malformed", "publish the component version anew"}},
+			"endless manifests": {registry.On("", "manifests", registry.Zeros(-1, far)), true, []string{"Content-Length", isTriedAgain}},
+			"huge manifests":    {registry.On("", "manifests", registry.Zeros(fiveGB, fiveGB)), false, []string{tooLarge}},
 		} {
 			t.Run(name, func(t *testing.T) { h.run(newScene(t)) })
 		}
@@ -217,10 +210,8 @@ func (s *scene) requireNothing(name string) {
 func TestTroubleThatPassesIsBridged(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]registry.Fault{
-		"every second request fails":  registry.EverySecond(registry.Status(http.StatusServiceUnavailable, 0)),
-		"every second request resets": registry.EverySecond(registry.Reset()),
-		"many requests reset":         registry.Times(30, registry.Reset()),
-		"many requests fail":          registry.Times(30, registry.Status(http.StatusBadGateway, 0)),
+		"every second request fails": registry.EverySecond(registry.Status(http.StatusServiceUnavailable, 0)),
+		"many requests reset":        registry.Times(30, registry.Reset()),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)

@@ -5,9 +5,7 @@ package components
 
 import (
 	"encoding/base64"
-	"net/http"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -53,36 +51,6 @@ func TestA13ComponentWithBlueprintAndResources(t *testing.T) {
 	assert.Equal(t, "hello 2.0.0", s.config("shop")["text"])
 	s.Delete(s.Installation("shop"))
 	s.Gone(s.Installation("shop"))
-}
-
-func TestManyInstallationsOfAComponentDownloadItOnce(t *testing.T) {
-	s := newScene(t)
-	s.publish(s.shop("1.0.0", "shop-{{ .imports.name }}").blueprint("many", object{
-		"imports":          list{object{"name": "name", "type": "data", "schema": object{"type": "string"}}},
-		"deployExecutions": goTemplate(mockTemplate(`{text: {{ getResourceContent "cd://resources/text" }}}`)),
-	}, nil))
-	s.useRegistry(nil)
-	started := time.Now()
-	names := []string{"one", "two", "three", "four", "five"}
-	for _, name := range names {
-		s.Put("DataObject", name, object{"data": name})
-		s.install(name, of("example.com/shop", "1.0.0", "many", object{
-			"imports": object{"data": list{object{"name": "name", "dataRef": name}}},
-		}))
-	}
-	for _, name := range names {
-		s.succeeded(name)
-	}
-	downloads := map[string]int{}
-	for _, request := range s.Registry.Requests(started) {
-		if request.Repository == s.base()+"/component-descriptors/example.com/shop" && request.Kind == "blobs" && request.Method == http.MethodGet {
-			downloads[request.Reference]++
-		}
-	}
-	require.NotEmpty(t, downloads)
-	for digest, count := range downloads {
-		assert.Equal(t, 1, count, digest)
-	}
 }
 
 func TestUnusableComponentsFailWithTheCure(t *testing.T) {

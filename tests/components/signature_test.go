@@ -64,21 +64,6 @@ func signed(blueprint string) object {
 	})
 }
 
-func TestC11SignedComponentWithItsReferences(t *testing.T) {
-	s := newScene(t)
-	key, public := newKey(t)
-	s.publishSigned(key, marked("example.com/root", "1.0.0", "root", "example.com/sub", "1.0.0"), marked("example.com/sub", "1.0.0", "sub", "", ""))
-	s.trust(public)
-	s.install("root", signed("blueprint"))
-	done := s.succeeded("root")
-	assert.Equal(t, `"rootsub"`, s.value("mark"))
-	verified := conditions.Get(done, v1alpha1.ComponentVerifiedCondition)
-	require.NotNil(t, verified)
-	assert.Equal(t, "SignatureVerified", verified.Reason)
-	assert.Contains(t, verified.Message, `signature "release" of component example.com/root:1.0.0`)
-	assert.Equal(t, "CoveredBySignature", conditions.GetReason(s.Child("root", "below"), v1alpha1.ComponentVerifiedCondition))
-}
-
 func TestC11WrongSignaturesFail(t *testing.T) {
 	s := newScene(t)
 	key, _ := newKey(t)

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/stretchr/testify/assert"
@@ -18,7 +17,6 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // follow makes an OCIRepository that follows the versions of a component.
@@ -81,47 +79,18 @@ func TestNewVersionOfAComponentRollsItsInstallationsForwardOnce(t *testing.T) {
 func TestComponentOfAnUnreadySourceIsWaitedFor(t *testing.T) {
 	s := newScene(t)
 	s.install("root", fromSource("root", "root"))
-	waits := func(what string) {
-		s.AwaitState("root", func(inst *v1alpha1.Installation) bool {
-			return strings.Contains(conditions.GetMessage(inst, meta.ReadyCondition), what)
-		})
-	}
-	waits("spec.componentDescriptor.sourceRef: sourceRef OCIRepository " + s.Namespace + "/root: it does not exist")
+	named := "spec.componentDescriptor.sourceRef: sourceRef OCIRepository " + s.Namespace + "/root"
+	s.says("root", named+": it does not exist")
 	source := s.follow("root", "example.com/root", "1.x")
-	waits("NAME_UNKNOWN")
+	s.says("root", named, "NAME_UNKNOWN")
 	s.publish(marked("example.com/root", "1.0.0", "root", "", ""))
 	s.Refresh(source)
 	s.succeeded("root")
 	s.RequireJobs(1, "root")
 }
 
-func TestSourcesThatFluxHasNotVerifiedAreRefusedWhereTheContextRequiresIt(t *testing.T) {
-	s := newScene(t)
-	s.useRegistry(object{"requireVerifiedSources": true})
-	s.publish(marked("example.com/root", "1.0.0", "root", "", ""))
-	s.follow("root", "example.com/root", "1.x")
-	s.install("component", fromSource("root", "component"))
-	failure := s.failed("component")
-	assert.Equal(t, "SourceNotVerified", failure.Reason)
-	assert.Contains(t, failure.Message, "spec.componentDescriptor.sourceRef: sourceRef OCIRepository "+s.Namespace+"/root")
-	assert.Contains(t, failure.Message, "set spec.verify")
-
-	_, err := s.Registry.PushFluxArtifact(s.Ctx, s.Namespace+"/blueprint", "1.0.0", servers.Files(map[string]string{"blueprint.yaml": document(object{})}))
-	require.NoError(t, err)
-	blueprint := &sourcev1.OCIRepository{
-		ObjectMeta: s.Named("blueprint"),
-		Spec: sourcev1.OCIRepositorySpec{
-			URL: s.Registry.URL(s.Namespace + "/blueprint"), Insecure: true, Interval: metav1.Duration{Duration: time.Hour},
-			Reference: &sourcev1.OCIRepositoryRef{Tag: "1.0.0"},
-		},
-	}
-	require.NoError(t, s.Client().Create(s.Ctx, blueprint))
-	s.install("blueprint", object{"blueprint": object{"sourceRef": object{"kind": "OCIRepository", "name": "blueprint"}}})
-	assert.Equal(t, "SourceNotVerified", s.failed("blueprint").Reason)
-}
-
-// TestARestartedControllerResolvesTheComponentAgain runs alone: it kills the controller that all tests share.
-func TestARestartedControllerResolvesTheComponentAgain(t *testing.T) {
+// TestC11ARestartedControllerResolvesTheSignedComponentAgain runs alone: it kills the controller that all tests share.
+func TestC11ARestartedControllerResolvesTheSignedComponentAgain(t *testing.T) {
 	s := &scene{landscape.NewScene(t)}
 	key, public := newKey(t)
 	s.publishSigned(key, marked("example.com/root", "1.0.0", "root", "example.com/sub", "1.0.0"), marked("example.com/sub", "1.0.0", "sub", "", ""))
@@ -130,7 +99,12 @@ func TestARestartedControllerResolvesTheComponentAgain(t *testing.T) {
 	require.Eventually(t, func() bool { return s.Child("root", "below") != nil }, landscape.Patience, tick)
 	require.NoError(t, s.Processes[landscape.Controller].Kill9())
 	require.NoError(t, s.Processes[landscape.Controller].Restart())
-	s.succeeded("root")
+	done := s.succeeded("root")
 	assert.Equal(t, `"rootsub"`, s.value("mark"))
 	s.RequireJobs(1, "root")
+	verified := conditions.Get(done, v1alpha1.ComponentVerifiedCondition)
+	require.NotNil(t, verified)
+	assert.Equal(t, "SignatureVerified", verified.Reason)
+	assert.Contains(t, verified.Message, `signature "release" of component example.com/root:1.0.0`)
+	assert.Equal(t, "CoveredBySignature", conditions.GetReason(s.Child("root", "below"), v1alpha1.ComponentVerifiedCondition))
 }

@@ -135,6 +135,9 @@ func TestStory2BlueprintsArePublishedAndRollForwardOnce(t *testing.T) {
 	require.NoError(t, err)
 	s.Refresh(u.source)
 	u.rolled("1.2.0", "pushed by flux")
+	one := s.succeeded("one")
+	assert.Equal(t, one.Status.Sources[0].Revision, one.Status.LastAppliedRevision)
+	assert.Len(t, one.Status.History, 3, "one entry for each content")
 
 	s.awaitSuccesses(3, u.names...)
 	quiet := time.Now()

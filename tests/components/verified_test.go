@@ -14,6 +14,7 @@ import (
 	"encoding/pem"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -22,12 +23,14 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
 	"github.com/flux-landscaper/flux-landscaper/sources/oci"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // signLikeCosign pushes the signature of a component version where cosign keeps it, and returns the public key in PEM.
@@ -77,7 +80,23 @@ func TestC11SourcesThatFluxHasVerifiedAreUsedWhereTheContextRequiresIt(t *testin
 	s.secret("cosign", map[string]string{"cosign.pub": s.signLikeCosign("example.com/root", "1.0.0")})
 	source := s.follow("root", "example.com/root", "1.x")
 	s.install("root", fromSource("root", "mark"))
-	assert.Equal(t, "SourceNotVerified", s.failed("root").Reason)
+	failure := s.failed("root")
+	assert.Equal(t, "SourceNotVerified", failure.Reason)
+	assert.Contains(t, failure.Message, "spec.componentDescriptor.sourceRef: sourceRef OCIRepository "+s.Namespace+"/root")
+	assert.Contains(t, failure.Message, "set spec.verify")
+
+	_, err := s.Registry.PushFluxArtifact(s.Ctx, s.Namespace+"/blueprint", "1.0.0", servers.Files(map[string]string{"blueprint.yaml": document(object{})}))
+	require.NoError(t, err)
+	blueprint := &sourcev1.OCIRepository{
+		ObjectMeta: s.Named("blueprint"),
+		Spec: sourcev1.OCIRepositorySpec{
+			URL: s.Registry.URL(s.Namespace + "/blueprint"), Insecure: true, Interval: metav1.Duration{Duration: time.Hour},
+			Reference: &sourcev1.OCIRepositoryRef{Tag: "1.0.0"},
+		},
+	}
+	require.NoError(t, s.Client().Create(s.Ctx, blueprint))
+	s.install("blueprint", object{"blueprint": object{"sourceRef": object{"kind": "OCIRepository", "name": "blueprint"}}})
+	assert.Equal(t, "SourceNotVerified", s.failed("blueprint").Reason)
 
 	source.Spec.Verify = &sourcev1.OCIRepositoryVerification{Provider: "cosign", SecretRef: &meta.LocalObjectReference{Name: "cosign"}}
 	s.verify(source)
