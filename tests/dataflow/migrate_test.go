@@ -97,29 +97,13 @@ func (m *migrating) edit(apiVersion, kind, name string, change func(*unstructure
 	require.NoError(m.t, m.Client().Update(m.ctx, object))
 }
 
-func TestMigrateCheckProvesThatTargetsStayAsTheyAre(t *testing.T) {
-	t.Parallel()
-	m, cancel := newMigrating(t)
-	defer cancel()
-	m.shop(chart(t))
-	before := m.states()
-
-	findings, status := m.check()
-
-	assert.Zero(t, status, findings)
-	for name, finding := range findings {
-		assert.Equal(t, "Kept", finding, name)
-	}
-	assert.Contains(t, findings, "DeployItem/web-m4q8z-release-tq5xz")
-	assert.Contains(t, findings, "Installation/shop")
-	m.requireUnchanged(before)
-}
-
 func TestMigrateCheckSaysWhatBecomesOfEachObject(t *testing.T) {
 	t.Parallel()
 	m, cancel := newMigrating(t)
 	defer cancel()
+	m.requireRefusedWhileOthersRun()
 	m.shop(chart(t))
+	m.rehearse()
 	m.working("busy", "Progressing", true)
 	ours, set := v1alpha1.GroupVersion.String(), func(value any, path ...string) func(*unstructured.Unstructured) {
 		return func(o *unstructured.Unstructured) {
@@ -180,13 +164,19 @@ func TestMigrateCheckSaysWhatBecomesOfEachObject(t *testing.T) {
 	}
 	assert.Contains(t, findings["DeployItem/consumer-own-8fbwz"], "Refused")
 	assert.Contains(t, findings["Installation/"+formerWeb], "migrate adopt sets it")
+	for name, c := range rehearsed {
+		found := findings["DeployItem/"+name]
+		assert.Contains(t, found, c.want, name)
+		if c.wantsNever != "" {
+			assert.NotContains(t, found, c.wantsNever, name)
+		}
+	}
 	m.requireUnchanged(before)
 }
 
-func TestMigrateRefusesWhileGardenerLandscaperRuns(t *testing.T) {
-	t.Parallel()
-	m, cancel := newMigrating(t)
-	defer cancel()
+// requireRefusedWhileOthersRun checks that nothing is done beside a running Gardener Landscaper.
+func (m *migrating) requireRefusedWhileOthersRun() {
+	m.t.Helper()
 	running := m.make("apps/v1", "Deployment", "landscaper-main", object{
 		"metadata": object{"labels": object{"landscaper.gardener.cloud/component": "controller-main"}},
 		"spec": object{"selector": object{"matchLabels": object{"app": "x"}}, "template": object{
@@ -195,16 +185,18 @@ func TestMigrateRefusesWhileGardenerLandscaperRuns(t *testing.T) {
 		}},
 	})
 	_, errs, status := m.migrate("adopt", "-s")
-	assert.Equal(t, 2, status)
-	assert.Contains(t, errs, "kubectl scale deployment landscaper-main -n "+m.namespace+" --replicas 0")
+	assert.Equal(m.t, 2, status)
+	assert.Contains(m.t, errs, "kubectl scale deployment landscaper-main -n "+m.namespace+" --replicas 0")
+	require.NoError(m.t, m.Client().Delete(m.ctx, running))
 
-	require.NoError(t, m.Client().Delete(m.ctx, running))
-	require.NoError(t, m.Client().Create(m.ctx, &v1alpha1.LsHealthCheck{
+	healthy := &v1alpha1.LsHealthCheck{
 		ObjectMeta: metav1.ObjectMeta{Name: "central", Namespace: m.namespace}, Status: v1alpha1.LsHealthCheckStatusOk, Description: "ok", LastUpdateTime: metav1.Now(),
-	}))
+	}
+	require.NoError(m.t, m.Client().Create(m.ctx, healthy))
 	_, errs, status = m.migrate("check")
-	assert.Equal(t, 1, status)
-	assert.Contains(t, errs, "Gardener Landscaper runs, perhaps in another cluster: LsHealthCheck "+m.namespace+"/central")
+	assert.Equal(m.t, 1, status)
+	assert.Contains(m.t, errs, "Gardener Landscaper runs, perhaps in another cluster: LsHealthCheck "+m.namespace+"/central")
+	require.NoError(m.t, m.Client().Delete(m.ctx, healthy))
 }
 
 // rehearsed are charts, and what their next jobs do.
@@ -259,18 +251,16 @@ func hookTemplate(event string) string {
 		"spec: {template: {spec: {restartPolicy: Never, containers: [{name: x, image: example.com/x}]}}}\n"
 }
 
-func TestMigrateCheckRehearsesCharts(t *testing.T) {
-	t.Parallel()
-	m, cancel := newMigrating(t)
-	defer cancel()
-	m.target("cluster")
+// rehearse makes the DeployItems of the charts, as they were left.
+func (m *migrating) rehearse() {
+	m.t.Helper()
 	for name, c := range rehearsed {
 		files := fstest.MapFS{"Chart.yaml": {Data: []byte("apiVersion: v2\nname: config\nversion: 1.0.0\n")}}
 		for path, text := range c.files {
 			files[path] = &fstest.MapFile{Data: []byte(text)}
 		}
 		packed, err := servers.PackageChart(files)
-		require.NoError(t, err)
+		require.NoError(m.t, err)
 		m.ours("DeployItem", name, object{"status": ended(object{}), "spec": object{
 			"type": v1alpha1.HelmDeployItemType, "target": object{"name": "cluster"}, "config": object{
 				"apiVersion": "helm.deployer.landscaper.gardener.cloud/v1alpha1", "kind": "ProviderConfiguration", "name": name, "namespace": m.namespace,
@@ -281,18 +271,6 @@ func TestMigrateCheckRehearsesCharts(t *testing.T) {
 			m.release(name, c.deployed)
 		}
 	}
-	before := m.states()
-
-	findings, _ := m.check()
-
-	for name, c := range rehearsed {
-		found := findings["DeployItem/"+name]
-		assert.Contains(t, found, c.want, name)
-		if c.wantsNever != "" {
-			assert.NotContains(t, found, c.wantsNever, name)
-		}
-	}
-	m.requireUnchanged(before)
 }
 
 // killer is the way of a process to an API server. It kills the process at its first write, before that arrives or after.
@@ -372,6 +350,12 @@ func TestMigrateAdoptGoesOnWhereItWasKilled(t *testing.T) {
 	m.requireUnchanged(before)
 	findings, status := m.check()
 	assert.Zero(t, status, findings)
+	for name, finding := range findings {
+		assert.Equal(t, "Kept", finding, name)
+	}
+	assert.Contains(t, findings, "DeployItem/web-m4q8z-release-tq5xz")
+	assert.Contains(t, findings, "Installation/shop")
+	m.requireUnchanged(before)
 
 	m.takeOver()
 	m.settled("shop", "consumer")

@@ -40,7 +40,7 @@ func newTwoSites(t *testing.T) *twoSites {
 	t.Helper()
 	s := newScene(t)
 	faraway.Do(func() {
-		faraway.cluster, faraway.err = s.SecondCluster(context.Background(), "faraway", platform.Options{})
+		faraway.cluster, faraway.err = s.SecondCluster(context.Background(), "faraway", platform.Options{Audit: true})
 	})
 	require.NoError(t, faraway.err)
 	access, err := faraway.cluster.NewUser(s.Deployer(), landscape.AllRights...)

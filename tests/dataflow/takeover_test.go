@@ -229,6 +229,7 @@ func (f *formerSystem) requireSameObjects(before map[string]*unstructured.Unstru
 	return after
 }
 
+// TestE18TakeOver has roots that rest, and in another namespace some in the middle of a job.
 func TestE18TakeOver(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*landscape.Patience)
@@ -237,7 +238,9 @@ func TestE18TakeOver(t *testing.T) {
 	chart := chart(t)
 	f.shop(chart)
 	before := f.states()
+	busy := f.inTheMiddleOfAJob()
 	f.takeOver()
+	busy.requireJobsEnd()
 	f.settled("shop", "consumer")
 
 	after := f.requireSameObjects(before)
@@ -337,32 +340,46 @@ func (f *formerSystem) deleting(name, phase string, childrenToo, handedOver bool
 	}
 }
 
-func TestE18TakeOverInTheMiddleOfAJob(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*landscape.Patience)
-	defer cancel()
-	f := newFormerSystem(ctx, t)
-	roots := map[string]bool{"Init": false, "CleanupOrphaned": false, "ObjectsCreated": false, "Progressing": true, "Completing": true}
-	for phase, handedOver := range roots {
-		f.working(strings.ToLower(phase), phase, handedOver)
-	}
-	before := f.states()
-	f.deleting("begun", "InitDelete", false, false)
-	f.deleting("triggered", "TriggerDelete", true, false)
-	f.deleting("running", "Deleting", true, true)
-	f.takeOver()
+// busySystem is another namespace of the former system, with roots in the middle of jobs.
+type busySystem struct {
+	*formerSystem
+	// before are the objects that stay.
+	before map[string]*unstructured.Unstructured
+}
 
-	for phase := range roots {
-		inst := f.installation(strings.ToLower(phase), succeededAfter(formerJob))
-		assert.Equal(t, nextJob, inst.Status.JobIDFinished, "the running job ends")
-		sub := f.installation(strings.ToLower(phase)+"-7x2lp", func(*v1alpha1.Installation) bool { return true })
-		assert.Equal(t, nextJob, sub.Status.JobIDFinished)
+// handedOver says of each phase of a job whether Gardener Landscaper has handed the job to the children.
+var handedOver = map[string]bool{"Init": false, "CleanupOrphaned": false, "ObjectsCreated": false, "Progressing": true, "Completing": true}
+
+func (f *formerSystem) inTheMiddleOfAJob() *busySystem {
+	f.t.Helper()
+	beside := *f
+	beside.namespace += "-busy"
+	busy := &busySystem{formerSystem: &beside}
+	busy.make("v1", "Namespace", busy.namespace, object{})
+	for phase, isHandedOver := range handedOver {
+		busy.working(strings.ToLower(phase), phase, isHandedOver)
 	}
-	f.requireSameObjects(before)
+	busy.before = busy.states()
+	busy.deleting("begun", "InitDelete", false, false)
+	busy.deleting("triggered", "TriggerDelete", true, false)
+	busy.deleting("running", "Deleting", true, true)
+	return busy
+}
+
+// requireJobsEnd waits until the jobs and deletions have ended, with the children that they had.
+func (f *busySystem) requireJobsEnd() {
+	f.t.Helper()
+	for phase := range handedOver {
+		inst := f.installation(strings.ToLower(phase), succeededAfter(formerJob))
+		assert.Equal(f.t, nextJob, inst.Status.JobIDFinished, "the running job ends")
+		sub := f.installation(strings.ToLower(phase)+"-7x2lp", func(*v1alpha1.Installation) bool { return true })
+		assert.Equal(f.t, nextJob, sub.Status.JobIDFinished)
+	}
+	f.requireSameObjects(f.before)
 	for _, name := range []string{"begun", "triggered", "running"} {
 		inst := &v1alpha1.Installation{}
 		inst.Name, inst.Namespace = name, f.namespace
-		require.NoError(t, f.AwaitGone(ctx, inst), name)
+		require.NoError(f.t, f.AwaitGone(f.ctx, inst), name)
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -54,7 +53,8 @@ func (s *scene) told(item *v1alpha1.DeployItem, reason string) (found []corev1.E
 
 // TestADeletionGivesUpAClusterThatWentAway ends the API server of a target for good, and lets the Target lead to another cluster in its place.
 func TestADeletionGivesUpAClusterThatWentAway(t *testing.T) {
-	s := newScene(t)
+	sites := newTwoSites(t)
+	s := sites.scene
 	far := s.elsewhere(platform.Options{})
 	s.TargetOf("cluster", far.RestConfig)
 	item := s.deployForgetting()
@@ -70,8 +70,7 @@ func TestADeletionGivesUpAClusterThatWentAway(t *testing.T) {
 	neighbour := &scene{landscape.NewScene(t)}
 	neighbour.livesUndisturbed()
 
-	rebuilt, err := s.SecondCluster(s.Ctx, s.Namespace+"-rebuilt", platform.Options{})
-	require.NoError(t, err)
+	rebuilt := sites.far
 	s.occupy(rebuilt)
 	s.TargetOf("cluster", rebuilt.RestConfig)
 	s.awaitItem(item, func() bool { return item.Status.TargetGoneSince != nil })
@@ -102,10 +101,9 @@ func (s *scene) awaitItem(item *v1alpha1.DeployItem, done func() bool) {
 	require.NoError(s.T, s.Await(ctx, item, done))
 }
 
-// occupy makes on another cluster what is called as the ConfigMap of the scene.
+// occupy makes in the namespace of the scene on another cluster what is called as the ConfigMap of the scene.
 func (s *scene) occupy(cluster *platform.Cluster) {
 	s.T.Helper()
-	require.NoError(s.T, cluster.Client().Create(s.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}}))
 	require.NoError(s.T, cluster.Client().Create(s.Ctx, &corev1.ConfigMap{ObjectMeta: s.Named("cm"), Data: map[string]string{"value": "of somebody else"}}))
 }
 

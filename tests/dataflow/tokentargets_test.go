@@ -105,8 +105,8 @@ func (s *scene) deployedOn(c client.Client) string {
 }
 
 func TestA29TokenTarget(t *testing.T) {
-	s := newScene(t)
-	far := s.elsewhere(platform.Options{})
+	s := newTwoSites(t)
+	far := s.far
 	account := s.account(far.Client(), "")
 	s.admit(far.Client(), s.workerSubject())
 	config := rest.AnonymousClientConfig(far.RestConfig)
