@@ -20,6 +20,10 @@ func TestAnInstallationShowsWhatDriftedBelow(t *testing.T) {
 	s.install("root", named("names", namer("one", "base", "-x")))
 	s.succeeded("root")
 	child := s.Child("root", "one").Name
+	items := s.everyItem()
+	require.Len(t, items, 1)
+	assert.Equal(t, "cluster", items[0].Annotations[v1alpha1.OriginalTargetAnnotation], "that of a person")
+	assert.NotEqual(t, "cluster", items[0].Spec.Target.Name, "it is that of the copy")
 	shown := func(name, message string) {
 		t.Helper()
 		inst := s.AwaitState(name, func(inst *v1alpha1.Installation) bool {

@@ -21,9 +21,9 @@ import (
 
 var startsAt = regexp.MustCompile("a job starts at ([0-9TZ:-]+),")
 
-// TestSwitchingTheDefaultOnSpreadsWhatHasWaited has 200 Installations that wait when their Context begins to say that changes start jobs.
+// TestSwitchingTheDefaultOnSpreadsWhatHasWaited has 80 Installations that wait when their Context begins to say that changes start jobs.
 func TestSwitchingTheDefaultOnSpreadsWhatHasWaited(t *testing.T) {
-	const count = 200
+	const count = 80
 	s := newScene(t)
 	s.Put("Context", "default", object{})
 	names := make([]string, count)

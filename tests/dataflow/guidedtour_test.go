@@ -224,33 +224,39 @@ func (w *tour) mapped(prefix string, files blueprint) {
 	for _, colour := range []string{"blue", "red"} {
 		assert.Equal(w.T, before[prefix+colour].UID, after[prefix+colour].UID, "%s is changed in place", colour)
 	}
+	for _, colour := range []string{"blue", "red", "yellow", "orange"} {
+		assert.Equal(w.T, colour, after[prefix+colour].Data["color"])
+	}
 	w.remove(name)
 	assert.Empty(w.T, w.configs())
 }
 
-func TestA24TargetMapToDeployItems(t *testing.T) {
-	w := newScene(t).walk("target-maps/01-multiple-deploy-items")
-	w.mapped("multiple-items-", w.blueprint("component/blueprint"))
-}
-
-func TestA25TargetMapReference(t *testing.T) {
-	w := newScene(t).walk("target-maps/02-targetmap-ref")
-	files := w.blueprint("component/blueprint/root")
-	w.nest(files, "cd://resources/blueprint-sub", w.blueprint("component/blueprint/sub"))
-	w.mapped("targetmapref-", files)
-}
-
-func TestA26OneSubinstallationPerTarget(t *testing.T) {
-	w := newScene(t).walk("target-maps/03-multiple-subinst")
-	files := w.blueprint("component/blueprint/root")
-	w.nest(files, "cd://resources/blueprint-sub", w.blueprint("component/blueprint/sub"))
-	w.mapped("multiple-subinst-", files)
-	var gone []string
-	for _, inst := range w.Witness.Gone(w.Namespace) {
-		gone = append(gone, inst.Annotations[v1alpha1.SubinstallationNameAnnotation])
-	}
-	for _, colour := range []string{"green", "blue", "red", "yellow", "orange"} {
-		assert.Contains(t, gone, "multiple-subinst-sub-"+colour)
+func TestA24ToA26TargetMaps(t *testing.T) {
+	for name, c := range map[string]struct{ chapter, prefix string }{
+		"B706 to deploy items":            {"01-multiple-deploy-items", "multiple-items-"},
+		"B707 by reference":               {"02-targetmap-ref", "targetmapref-"},
+		"B709 to sub-installations, each": {"03-multiple-subinst", "multiple-subinst-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newScene(t).walk("target-maps/" + c.chapter)
+			if c.chapter == "01-multiple-deploy-items" {
+				w.mapped(c.prefix, w.blueprint("component/blueprint"))
+				return
+			}
+			files := w.blueprint("component/blueprint/root")
+			w.nest(files, "cd://resources/blueprint-sub", w.blueprint("component/blueprint/sub"))
+			w.mapped(c.prefix, files)
+			if c.chapter == "02-targetmap-ref" {
+				return
+			}
+			var gone []string
+			for _, inst := range w.Witness.Gone(w.Namespace) {
+				gone = append(gone, inst.Annotations[v1alpha1.SubinstallationNameAnnotation])
+			}
+			for _, colour := range []string{"green", "blue", "red", "yellow", "orange"} {
+				assert.Contains(t, gone, "multiple-subinst-sub-"+colour)
+			}
+		})
 	}
 }
 

@@ -44,11 +44,6 @@ func TestASubinstallationDeletedWhileItRunsHoldsNobodyUp(t *testing.T) {
 			s.succeeded("root")
 			assert.Equal(t, `"ABCD"`, s.value("result"))
 		},
-		"the root goes after the failure": func(s *scene, _ *v1alpha1.Installation) {
-			s.failed("root")
-			s.Delete(s.Installation("root"))
-			s.Gone(s.Installation("root"))
-		},
 		"the root goes at the same time": func(s *scene, _ *v1alpha1.Installation) {
 			s.Delete(s.Installation("root"))
 			s.Gone(s.Installation("root"))

@@ -58,11 +58,11 @@ func TestA36OptimizationHints(t *testing.T) {
 	require.NoError(t, err)
 	w.apply("installation/target.yaml.tpl")
 	begun := time.Now()
-	for i := range 4 {
+	for i := range 2 {
 		w.hello(fmt.Sprintf("plain-%d", i), false)
 		w.hello(fmt.Sprintf("hinted-%d", i), true)
 	}
-	for i := range 4 {
+	for i := range 2 {
 		for _, name := range []string{fmt.Sprintf("plain-%d", i), fmt.Sprintf("hinted-%d", i)} {
 			w.succeeded(name)
 			config := w.config(name)
@@ -73,7 +73,7 @@ func TestA36OptimizationHints(t *testing.T) {
 	for digest, count := range w.Registry.Downloads(begun) {
 		assert.LessOrEqual(t, count, 1, "downloads of %s", digest)
 	}
-	for i := range 4 {
+	for i := range 2 {
 		for _, name := range []string{fmt.Sprintf("plain-%d", i), fmt.Sprintf("hinted-%d", i)} {
 			w.Delete(w.Installation(name))
 			w.Gone(w.Installation(name), w.config(name))

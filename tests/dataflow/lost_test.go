@@ -29,10 +29,8 @@ func TestAChildThatSomebodyDeletedIsShown(t *testing.T) {
 	}
 	execution := func(s *scene, name string) client.Object { return &v1alpha1.Execution{ObjectMeta: s.Named(name)} }
 	for name, lost := range map[string]func(*scene) client.Object{
-		"the Execution":                       func(s *scene) client.Object { return execution(s, "root") },
 		"a sub-installation":                  func(s *scene) client.Object { return s.Child("root", "sub") },
 		"the Execution of a sub-installation": func(s *scene) client.Object { return execution(s, s.Child("root", "sub").Name) },
-		"a DeployItem":                        func(s *scene) client.Object { return item(s, "root") },
 		"a DeployItem of a sub-installation":  func(s *scene) client.Object { return item(s, s.Child("root", "sub").Name) },
 	} {
 		t.Run(name, func(t *testing.T) {

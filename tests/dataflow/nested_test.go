@@ -4,7 +4,6 @@
 package dataflow
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -60,7 +59,7 @@ func keys[V any](m map[string]V) []string {
 	return names
 }
 
-func TestB501AddAndRemoveSubinstallations(t *testing.T) {
+func TestB501ToB503ChangesOfSubinstallations(t *testing.T) {
 	s := newScene(t)
 	s.Target("cluster")
 	s.data("base", "cm")
@@ -71,112 +70,37 @@ func TestB501AddAndRemoveSubinstallations(t *testing.T) {
 
 	s.install("root", named("renamed", namer("one", "base", "-x"), namer("two", "one", "-x"), namer("three", "two", "-x")))
 	s.succeeded("root")
-	assert.ElementsMatch(t, []string{"cm", "cm-x", "cm-x-x"}, keys(s.configs()))
+	assert.ElementsMatch(t, []string{"cm", "cm-x", "cm-x-x"}, keys(s.configs()), "B501: one more")
 	assert.JSONEq(t, `["base=cm","one=cm-x","three=cm-x-x-x","two=cm-x-x"]`, s.value("renamed"))
 	assert.False(t, s.exists(s.dataObject("names")), "the former export is gone")
 
-	s.install("root", named("renamed", namer("one", "base", "-x")))
+	s.install("root", named("renamed", namer("one", "base", "-y"), namer("two", "one", "-x"), namer("three", "two", "-y")))
+	job := s.succeeded("root").Status.JobID
+	assert.ElementsMatch(t, []string{"cm", "cm-y", "cm-y-x"}, keys(s.configs()), "B502: other versions")
+	assert.JSONEq(t, `["base=cm","one=cm-y","three=cm-y-x-y","two=cm-y-x"]`, s.value("renamed"))
+
+	s.data("base", "changed")
+	s.reconcile("root")
+	s.Ran("root", job, v1alpha1.PhaseSucceeded)
+	assert.ElementsMatch(t, []string{"changed", "changed-y", "changed-y-x"}, keys(s.configs()), "B503: another import")
+	assert.JSONEq(t, `["base=changed","one=changed-y","three=changed-y-x-y","two=changed-y-x"]`, s.value("renamed"))
+
+	s.install("root", named("renamed", namer("one", "base", "-y")))
 	s.succeeded("root")
-	assert.ElementsMatch(t, []string{"cm"}, keys(s.configs()))
-	assert.JSONEq(t, `["base=cm","one=cm-x"]`, s.value("renamed"))
+	assert.ElementsMatch(t, []string{"changed"}, keys(s.configs()), "B501: fewer")
+	assert.JSONEq(t, `["base=changed","one=changed-y"]`, s.value("renamed"))
 
 	s.install("root", named("renamed"))
 	s.succeeded("root")
 	assert.Empty(t, s.configs())
-	assert.JSONEq(t, `["base=cm"]`, s.value("renamed"))
+	assert.JSONEq(t, `["base=changed"]`, s.value("renamed"))
 	s.Delete(s.Installation("root"))
 	s.Gone(s.Installation("root"))
-}
-
-func TestB502ChangeVersionsOfSubinstallations(t *testing.T) {
-	s := newScene(t)
-	s.Target("cluster")
-	s.data("base", "cm")
-	s.install("root", named("names", namer("one", "base", "-x"), namer("two", "one", "-x"), namer("three", "two", "-x")))
-	s.succeeded("root")
-	s.install("root", named("names", namer("one", "base", "-y"), namer("two", "one", "-x"), namer("three", "two", "-y")))
-	s.succeeded("root")
-	assert.ElementsMatch(t, []string{"cm", "cm-y", "cm-y-x"}, keys(s.configs()))
-	assert.JSONEq(t, `["base=cm","one=cm-y","three=cm-y-x-y","two=cm-y-x"]`, s.value("names"))
-}
-
-func TestB503ChangeImports(t *testing.T) {
-	s := newScene(t)
-	s.Target("cluster")
-	s.data("base", "cm")
-	s.install("root", named("names", namer("one", "base", "-x"), namer("two", "one", "-x")))
-	job := s.succeeded("root").Status.JobID
-	s.data("base", "changed")
-	s.reconcile("root")
-	s.Ran("root", job, v1alpha1.PhaseSucceeded)
-	assert.ElementsMatch(t, []string{"changed", "changed-x"}, keys(s.configs()))
-	assert.JSONEq(t, `["base=changed","one=changed-x","two=changed-x-x"]`, s.value("names"))
-}
-
-// rendered is the spec of a root whose sub-installations come from an execution: one for each key of its import.
-func rendered() object {
-	sub := func() string {
-		return fmt.Sprintf(`subinstallations:
-{{- range $key, $value := .imports.configs }}
-- name: sub-{{ $key }}
-  blueprint:
-    filesystem:
-      blueprint.yaml: |
-        apiVersion: landscaper.gardener.cloud/v1alpha1
-        kind: Blueprint
-        imports: [{name: cluster, targetType: %s}, {name: configs, schema: {}}]
-        exports: [{name: out, schema: {}}]
-        deployExecutions:
-        - name: default
-          type: GoTemplate
-          template: |
-            deployItems:
-%s
-        exportExecutions:
-        - {name: default, type: GoTemplate, template: "exports: {out: {{ $value }}}"}
-  imports:
-    data: [{name: configs, dataRef: configs}]
-    targets: [{name: cluster, target: cluster}]
-  exports: {data: [{name: out, dataRef: out-{{ $key }}}]}
-{{- end }}
-`, clusterType, indent(12, configItem("item", "{import: cluster}", "cm-{{ $key }}", "'{{ $value }}'")))
-	}
-	return object{
-		"blueprint": inline(object{
-			"imports":                   list{object{"name": "configs", "schema": object{"type": "object"}}, object{"name": "cluster", "targetType": clusterType}},
-			"exports":                   dataExports("all"),
-			"subinstallationExecutions": goTemplate(sub()),
-			"exportExecutions": goTemplate(
-				"exports:\n  all:\n    {{- range $key, $value := .imports.configs }}\n    {{ $key }}: {{ index $.dataobjects (printf \"out-%s\" $key) }}\n    {{- end }}\n"),
-		}),
-		"imports": object{
-			"data":    list{object{"name": "configs", "dataRef": "configs"}},
-			"targets": list{object{"name": "cluster", "target": "cluster"}},
-		},
-		"exports": object{"data": refs("all")},
-	}
 }
 
 func indent(by int, text string) string {
 	pad := strings.Repeat(" ", by)
 	return pad + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n"+pad)
-}
-
-func TestB505TemplatedSubinstallations(t *testing.T) {
-	s := newScene(t)
-	s.Target("cluster")
-	s.data("configs", object{"a": "1", "b": "2", "c": "3"})
-	s.install("root", rendered())
-	job := s.succeeded("root").Status.JobID
-	assert.ElementsMatch(t, []string{"cm-a", "cm-b", "cm-c"}, keys(s.configs()))
-	assert.JSONEq(t, `{"a":1,"b":2,"c":3}`, s.value("all"))
-
-	s.data("configs", object{"a": "1", "c": "4"})
-	s.reconcile("root")
-	s.Ran("root", job, v1alpha1.PhaseSucceeded)
-	assert.ElementsMatch(t, []string{"cm-a", "cm-c"}, keys(s.configs()))
-	assert.Equal(t, "4", s.configValue("cm-c"))
-	assert.JSONEq(t, `{"a":1,"c":4}`, s.value("all"))
 }
 
 // deep nests a waiting or succeeding item as many levels down.
@@ -192,9 +116,12 @@ func TestC28InterruptOfNestedStructures(t *testing.T) {
 	s := newScene(t)
 	s.install("root", deep(3, waitingItem("stuck")))
 	require.Eventually(t, func() bool { return len(s.deployItems(v1alpha1.PhaseProgressing)) == 1 }, landscapePatience, tick)
+	running := s.AwaitState("root", func(inst *v1alpha1.Installation) bool { return inst.Status.Phase == v1alpha1.PhaseProgressing })
 	s.Annotate(s.Installation("root"), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
-	problem := s.failed("root")
-	assert.Contains(t, problem.Message, "operation was interrupted")
+	ended := s.Ended("root", v1alpha1.PhaseFailed)
+	assert.Contains(t, ended.Status.LastError.Message, "operation was interrupted")
+	assert.Equal(t, running.Status.JobID, ended.Status.JobIDFinished)
+	assert.Len(t, s.deployItems(v1alpha1.PhaseFailed), 1)
 	all := &v1alpha1.InstallationList{}
 	require.NoError(t, s.Client().List(s.Ctx, all, client.InNamespace(s.Namespace)))
 	require.Len(t, all.Items, 4)
@@ -205,6 +132,7 @@ func TestC28InterruptOfNestedStructures(t *testing.T) {
 	}
 	s.install("root", deep(3, mockItem("stuck", "{}")))
 	s.succeeded("root")
+	s.RequireJobs(2, "root")
 }
 
 func TestC28InterruptReachesThoseThatWait(t *testing.T) {
@@ -237,16 +165,6 @@ func (s *scene) deployItems(phase v1alpha1.Phase) []v1alpha1.DeployItem {
 	return found
 }
 
-func TestDeletionDuringARunEndsTheRunFirst(t *testing.T) {
-	s := newScene(t)
-	s.install("root", deep(2, waitingItem("stuck")))
-	require.Eventually(t, func() bool { return len(s.deployItems(v1alpha1.PhaseProgressing)) == 1 }, landscapePatience, tick)
-	s.Delete(s.Installation("root"))
-	s.Annotate(s.Installation("root"), v1alpha1.OperationAnnotation, v1alpha1.OperationInterrupt)
-	s.Gone(s.Installation("root"))
-	require.Eventually(t, func() bool { return len(s.objectsOf()) == 0 }, landscapePatience, tick, "%v", s.objectsOf())
-}
-
 func TestAFailedDeletionOfATreeIsRepaired(t *testing.T) {
 	s := newScene(t)
 	s.Target("cluster")
@@ -271,19 +189,6 @@ func TestAFailedDeletionOfATreeIsRepaired(t *testing.T) {
 	require.NoError(t, s.Client().Create(s.Ctx, lost))
 	s.reconcile("root")
 	s.Gone(s.Installation("root"), s.config("cm"), s.config("cm-x"))
-}
-
-func TestASubinstallationDeletedByHandComesBackWithTheNextJob(t *testing.T) {
-	s := newScene(t)
-	s.Target("cluster")
-	s.data("base", "cm")
-	s.install("root", named("names", namer("one", "base", "-x")))
-	job := s.succeeded("root").Status.JobID
-	s.Delete(s.Child("root", "one"))
-	s.Gone(s.Child("root", "one"), s.config("cm"))
-	s.reconcile("root")
-	s.Ran("root", job, v1alpha1.PhaseSucceeded)
-	assert.ElementsMatch(t, []string{"cm"}, keys(s.configs()))
 }
 
 // TestAKilledControllerLosesNothing runs alone: it kills the controller that all tests share.
@@ -312,17 +217,4 @@ func TestAKilledControllerLosesNothing(t *testing.T) {
 	require.NoError(t, s.Processes[landscape.Controller].Restart())
 	s.Gone(s.Installation("root"))
 	assert.Equal(t, []string{"three", "two", "one", "root"}, s.goneInOrder(4))
-}
-
-func TestDeployItemsNameTheTargetOfAPerson(t *testing.T) {
-	s := newScene(t)
-	s.Target("cluster")
-	s.data("base", "cm")
-	s.install("root", named("names", namer("one", "base", "-x")))
-	s.succeeded("root")
-	items := &v1alpha1.DeployItemList{}
-	require.NoError(t, s.Client().List(s.Ctx, items, client.InNamespace(s.Namespace)))
-	require.Len(t, items.Items, 1)
-	assert.Equal(t, "cluster", items.Items[0].Annotations[v1alpha1.OriginalTargetAnnotation])
-	assert.NotEqual(t, "cluster", items.Items[0].Spec.Target.Name, "it is that of the copy")
 }

@@ -111,51 +111,27 @@ func (d *directItem) deployedValue(jsonPathValue string) object {
 	}}}
 }
 
-func TestB801ChartFromAnArchive(t *testing.T) {
+func TestB801ToB805ChartsFromArchives(t *testing.T) {
 	eachMode(t, func(t *testing.T, d *directItem) {
 		require.Equal(t, v1alpha1.PhaseSucceeded, d.run("first", "10m", nil).Status.Phase)
-		assert.Equal(t, "first", d.configValue("deployed"))
-		d.uninstall()
-	})
-}
-
-func TestB802ChangedArchive(t *testing.T) {
-	eachMode(t, func(t *testing.T, d *directItem) {
-		require.Equal(t, v1alpha1.PhaseSucceeded, d.run("first", "10m", nil).Status.Phase)
+		assert.Equal(t, "first", d.configValue("deployed"), "B801: a chart")
 		require.Equal(t, v1alpha1.PhaseSucceeded, d.run("second", "10m", nil).Status.Phase)
-		assert.Equal(t, "second", d.configValue("deployed"))
-		d.uninstall()
-	})
-}
+		assert.Equal(t, "second", d.configValue("deployed"), "B802: another one")
 
-func TestB803Export(t *testing.T) {
-	eachMode(t, func(t *testing.T, d *directItem) {
-		item := d.run("value", "10m", object{"exports": object{"exports": list{object{
+		wanted := object{"readinessChecks": d.deployedValue("wanted"), "exports": object{"exports": list{object{
 			"key": "exportKey", "jsonPath": ".data.value",
 			"fromResource": object{"apiVersion": "v1", "kind": "ConfigMap", "name": "deployed", "namespace": d.Namespace},
-		}}}})
-		require.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase)
-		require.NotNil(t, item.Status.ExportReference)
+		}}}}
+		item := d.run("wanted", "10m", wanted)
+		require.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase, "B804: it is ready")
+		require.NotNil(t, item.Status.ExportReference, "B803: an export")
 		assert.Equal(t, "direct-export", item.Status.ExportReference.Name)
 		secret := &corev1.Secret{}
 		require.NoError(t, d.Client().Get(d.Ctx, d.key("direct-export"), secret))
-		assert.JSONEq(t, `{"exportKey": "value"}`, string(secret.Data["config"]))
-		d.uninstall()
-	})
-}
+		assert.JSONEq(t, `{"exportKey": "wanted"}`, string(secret.Data["config"]))
 
-func TestB804CustomReadiness(t *testing.T) {
-	eachMode(t, func(t *testing.T, d *directItem) {
-		item := d.run("wanted", "10m", object{"readinessChecks": d.deployedValue("wanted")})
-		assert.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase)
-		d.uninstall()
-	})
-}
-
-func TestB805CustomReadinessThatFails(t *testing.T) {
-	eachMode(t, func(t *testing.T, d *directItem) {
-		item := d.run("wanted", "8s", object{"readinessChecks": d.deployedValue("another")})
-		assert.Equal(t, v1alpha1.PhaseFailed, item.Status.Phase)
+		item = d.run("wanted", "8s", object{"readinessChecks": d.deployedValue("another")})
+		assert.Equal(t, v1alpha1.PhaseFailed, item.Status.Phase, "B805: it does not become ready")
 		assert.Contains(t, item.Status.LastError.Codes, v1alpha1.ErrorTimeout)
 		d.uninstall()
 	})

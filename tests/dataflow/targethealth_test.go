@@ -115,10 +115,36 @@ func (s *healthScene) reviews(since time.Time, user string) (count int) {
 
 func TestTargetHealthShowsWhoActsAndTheVersion(t *testing.T) {
 	s := newHealthScene(t, asDeployer)
-	target := s.becomes(meta.SucceededReason)
-	assert.Equal(t, s.Deployer(), target.Status.Identity)
-	assert.True(t, strings.HasPrefix(target.Status.Version, "v1."), target.Status.Version)
+	before := s.becomes(meta.SucceededReason)
+	assert.Equal(t, s.Deployer(), before.Status.Identity)
+	assert.True(t, strings.HasPrefix(before.Status.Version, "v1."), before.Status.Version)
+
+	t.Log("a check that finds the same writes nothing")
+	since := time.Now()
+	s.Annotate(&corev1.Secret{ObjectMeta: s.Named("cluster")}, "example.com/touched", "yes")
+	require.Eventually(t, func() bool { return s.reviews(since, s.Deployer()) == 1 }, landscapePatience, tick)
+	s.Put("Target", "second", object{"spec": object{
+		"type": clusterType, "secretRef": object{"name": "cluster", "key": "kubeconfig"}, "healthCheck": object{"interval": "1m"},
+	}})
+	second := &v1alpha1.Target{ObjectMeta: s.Named("second")}
+	require.NoError(t, s.Await(s.Ctx, second, func() bool { return conditions.IsReady(second) }))
+	assert.Equal(t, before.ResourceVersion, s.becomes(meta.SucceededReason).ResourceVersion)
+	s.Delete(second)
+
+	t.Log("copies are not checked")
+	s.install("root", nestedSpec("cluster", "sub", "deployed"))
+	s.succeeded("root")
+	list := &v1alpha1.TargetList{}
+	require.NoError(t, s.Client().List(s.Ctx, list, client.InNamespace(s.Namespace), client.HasLabels{v1alpha1.DataObjectContextLabel}))
+	require.NotEmpty(t, list.Items)
+	for i := range list.Items {
+		copied := &list.Items[i]
+		assert.Nil(t, copied.Spec.HealthCheck, copied.Name)
+		assert.Empty(t, copied.Status, copied.Name)
+	}
+
 	s.checked(nil)
+	target := &v1alpha1.Target{ObjectMeta: s.Named("cluster")}
 	require.NoError(t, s.Await(s.Ctx, target, func() bool { return len(target.Status.Conditions) == 0 }))
 }
 
@@ -161,21 +187,6 @@ func TestTargetHealthWhileTheClusterIsGone(t *testing.T) {
 	assert.Empty(t, gone.Status.Version)
 	require.NoError(t, door.Open())
 	assert.True(t, conditions.IsReady(s.ask()))
-}
-
-func TestATargetHealthCheckThatFindsTheSameWritesNothing(t *testing.T) {
-	s := newHealthScene(t, asDeployer)
-	before := s.becomes(meta.SucceededReason)
-	since := time.Now()
-	s.Annotate(&corev1.Secret{ObjectMeta: s.Named("cluster")}, "example.com/touched", "yes")
-	require.Eventually(t, func() bool { return s.reviews(since, s.Deployer()) == 1 }, landscapePatience, tick)
-	other := &healthScene{s.scene}
-	other.Put("Target", "second", object{"spec": object{
-		"type": clusterType, "secretRef": object{"name": "cluster", "key": "kubeconfig"}, "healthCheck": object{"interval": "1m"},
-	}})
-	second := &v1alpha1.Target{ObjectMeta: s.Named("second")}
-	require.NoError(t, s.Await(s.Ctx, second, func() bool { return conditions.IsReady(second) }))
-	assert.Equal(t, before.ResourceVersion, s.becomes(meta.SucceededReason).ResourceVersion)
 }
 
 func TestTargetHealthOfAnotherTenantWaitsForNobody(t *testing.T) {
@@ -245,27 +256,6 @@ func TestTargetHealthOfTokensIsUnknown(t *testing.T) {
 	})
 	assert.Contains(t, conditions.GetMessage(target, meta.ReadyCondition), "remove spec.healthCheck")
 }
-
-func TestCopiesOfCheckedTargetsAreNotChecked(t *testing.T) {
-	s := newHealthScene(t, asDeployer)
-	s.becomes(meta.SucceededReason)
-	s.install("root", s.nestedThrough())
-	s.succeeded("root")
-	list := &v1alpha1.TargetList{}
-	require.NoError(t, s.Client().List(s.Ctx, list, client.InNamespace(s.Namespace)))
-	copies := 0
-	for i := range list.Items {
-		if target := &list.Items[i]; target.Name != "cluster" {
-			copies++
-			assert.Nil(t, target.Spec.HealthCheck, target.Name)
-			assert.Empty(t, target.Status, target.Name)
-		}
-	}
-	assert.Positive(t, copies)
-}
-
-// nestedThrough is a root with a sub-installation that deploys through the Target.
-func (s *healthScene) nestedThrough() object { return nestedSpec("cluster", "sub", "deployed") }
 
 // hangingKubeconfig is the access to a server that never answers.
 func hangingKubeconfig(t *testing.T, address, user string) string {

@@ -79,18 +79,6 @@ func (s *scene) requireUpdate(spec func(colours ...string) object) {
 	s.Gone(s.Installation("root"), s.config("cm-blue"), s.config("cm-yellow"))
 }
 
-func TestB706TargetMapToDeployItems(t *testing.T) {
-	newScene(t).requireUpdate(func(colours ...string) object {
-		return coloured(object{"deployExecutions": forEach("cm-")}, colours...)
-	})
-}
-
-func TestB707TargetMapByReference(t *testing.T) {
-	newScene(t).requireUpdate(func(colours ...string) object {
-		return coloured(object{"subinstallations": list{mapSub(object{"targetMapRef": "targets"})}}, colours...)
-	})
-}
-
 func TestB708TargetMapByReferenceTwice(t *testing.T) {
 	newScene(t).requireUpdate(func(colours ...string) object {
 		middle := object{
@@ -126,27 +114,6 @@ func singles() string {
     targets: [{name: cluster, target: "targets[{{ $key }}]"}]
 {{- end }}
 `, clusterType, indent(12, configItem("item", "{import: cluster}", "cm-{{ $key }}", "'{{ index $.imports.config $key }}'")))
-}
-
-func TestB709OneSubinstallationPerTarget(t *testing.T) {
-	newScene(t).requireUpdate(func(colours ...string) object {
-		return coloured(object{"subinstallationExecutions": goTemplate(singles())}, colours...)
-	})
-}
-
-func TestB712ComposeAMapFromSingleTargets(t *testing.T) {
-	newScene(t).requireUpdate(func(colours ...string) object {
-		imports, given, byKey := list{mapImports[1]}, list{}, object{}
-		for _, colour := range colours {
-			imports = append(imports, object{"name": "target-" + colour, "targetType": clusterType})
-			given = append(given, object{"name": "target-" + colour, "target": colour})
-			byKey[colour] = "target-" + colour
-		}
-		return object{
-			"blueprint": inline(object{"imports": imports, "subinstallations": list{mapSub(object{"targetMap": byKey})}}),
-			"imports":   object{"data": refs("config"), "targets": given},
-		}
-	})
 }
 
 // exporters are sub-installations that export one Target each, of the kubeconfig that they import.
@@ -390,13 +357,7 @@ func elementSub(name string) object {
 	}
 }
 
-func TestB710OneSubinstallationPerTargetByReference(t *testing.T) {
-	newScene(t).requireUpdate(func(colours ...string) object {
-		return coloured(object{"subinstallations": list{elementSub("middle")}}, colours...)
-	})
-}
-
-func TestB711OneSubinstallationPerTargetByReferenceTwice(t *testing.T) {
+func TestB710ToB711OneSubinstallationPerTargetByReference(t *testing.T) {
 	newScene(t).requireUpdate(func(colours ...string) object {
 		upper := object{
 			"name":      "upper",
@@ -422,7 +383,7 @@ func composed(from func(colour string) string, colours ...string) object {
 	}
 }
 
-func TestB713PassAndComposeAMap(t *testing.T) {
+func TestB712ToB713PassAndComposeAMap(t *testing.T) {
 	newScene(t).requireUpdate(func(colours ...string) object {
 		element := func(colour string) string { return "targets[" + colour + "]" }
 		return coloured(object{"subinstallations": list{composed(element, colours...)}}, colours...)

@@ -303,6 +303,9 @@ func TestTargetSyncOutlivesItsSource(t *testing.T) {
 }
 
 func TestTargetSyncSaysWhatIsWrong(t *testing.T) {
+	s := newSyncScene(t)
+	s.keep(s.Client(), &corev1.Secret{ObjectMeta: s.Named("broken"), Data: map[string][]byte{"kubeconfig": []byte("{}")}})
+	s.keep(s.Client(), &corev1.Secret{ObjectMeta: s.Named("near"), Data: map[string][]byte{"kubeconfig": s.Kubeconfig}})
 	for name, tc := range map[string]struct {
 		spec    object
 		reason  string
@@ -322,17 +325,12 @@ func TestTargetSyncSaysWhatIsWrong(t *testing.T) {
 		},
 		"no kubeconfig": {object{"secretRef": object{"name": "broken"}}, "InvalidKubeconfig", "current-context is not set", true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := newSyncScene(t)
-			s.keep(s.Client(), &corev1.Secret{ObjectMeta: s.Named("broken"), Data: map[string][]byte{"kubeconfig": []byte("{}")}})
-			s.keep(s.Client(), &corev1.Secret{ObjectMeta: s.Named("near"), Data: map[string][]byte{"kubeconfig": s.Kubeconfig}})
-			sync := s.sync("clusters", tc.spec)
-			assert.Contains(t, s.failsWith(sync, tc.reason), tc.message)
-			assert.Equal(t, tc.stalled, conditions.IsStalled(sync))
-			s.RequireStandstill()
-			s.Delete(sync)
-			s.Gone(sync)
-		})
+		sync := s.sync("clusters", tc.spec)
+		assert.Contains(t, s.failsWith(sync, tc.reason), tc.message, name)
+		assert.Equal(t, tc.stalled, conditions.IsStalled(sync), name)
+		s.RequireStandstill()
+		s.Delete(sync)
+		s.Gone(sync)
 	}
 }
 

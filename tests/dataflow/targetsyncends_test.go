@@ -19,7 +19,7 @@ import (
 
 // TestADeletionEndsASyncOfManyClusters deletes a TargetSync once the first of its clusters is there.
 func TestADeletionEndsASyncOfManyClusters(t *testing.T) {
-	const count = 400
+	const count = 200
 	s := newSyncScene(t)
 	group := errgroup.Group{}
 	group.SetLimit(8)
