@@ -50,17 +50,12 @@ func TestAPersonActsOnWhatGitApplies(t *testing.T) {
 		require.NoError(t, err)
 	}
 	commit(leaf{name: "web", value: "one"})
-	s.apply(fmt.Sprintf(`
-apiVersion: source.toolkit.fluxcd.io/v1
-kind: GitRepository
-metadata: {name: shop}
-spec: {interval: 1h, url: %q, ref: {branch: main}}
----
+	s.apply(gitRepository("shop", repo), fmt.Sprintf(`
 apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
 metadata: {name: shop}
 spec: {interval: 1h, retryInterval: 1h, timeout: 1h, path: ./, prune: true, wait: true, targetNamespace: %s, sourceRef: {kind: GitRepository, name: shop}}
-`, repo.CloneURL, s.Namespace))
+`, s.Namespace))
 	s.AwaitState("web", func(in *v1alpha1.Installation) bool { return len(in.Status.Conditions) > 0 })
 
 	assert.Contains(t, s.must("reconcile", "installation", "web"), "✔ Installation "+s.Namespace+"/web: ")

@@ -89,9 +89,6 @@ func TestAnInterruptEndsTheJobOfAnItemWithoutExecution(t *testing.T) {
 			require.Less(t, took, pace.Within(2*time.Second))
 			requireInterrupted(t, item.Status.JobID, ended)
 			s.RequireStandstill()
-			quiet := time.Now()
-			s.nudge(item.Name)
-			s.RequireNoWrites(quiet)
 
 			require.NoError(t, s.Client().Delete(s.Ctx, item))
 			s.Annotate(item, v1alpha1.OperationAnnotation, v1alpha1.OperationTestReconcile)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
+	"github.com/flux-landscaper/flux-landscaper/tests/platform/servers"
 )
 
 // scene adds to the scene what these tests need.
@@ -112,4 +113,10 @@ func (s *scene) delete(object client.Object) {
 func (s *scene) requireValue(name, value string) {
 	s.T.Helper()
 	require.Equal(s.T, value, s.Config(name)["value"])
+}
+
+// gitRepository is a source of Flux that looks at a repository when it is asked to.
+func gitRepository(name string, repo *servers.GitRepo) string {
+	return fmt.Sprintf("apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: %s}\n"+
+		"spec: {interval: 1h, url: %q, ref: {branch: main}}\n", name, repo.CloneURL)
 }

@@ -92,17 +92,12 @@ spec: {blueprint: {%s}, imports: {data: [{name: address, dataRef: address}]}}
 	require.NoError(s.T, err)
 	_, err = repo.Commit(s.Ctx, "Six states", files)
 	require.NoError(s.T, err)
-	s.apply(fmt.Sprintf(`
-apiVersion: source.toolkit.fluxcd.io/v1
-kind: GitRepository
-metadata: {name: shop}
-spec: {interval: 1h, url: %q, ref: {branch: main}}
----
+	s.apply(gitRepository("shop", repo), fmt.Sprintf(`
 apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
 metadata: {name: shop}
 spec: {interval: 1h, path: ./, prune: true, targetNamespace: %s, sourceRef: {kind: GitRepository, name: shop}}
-`, repo.CloneURL, s.Namespace))
+`, s.Namespace))
 
 	s.Succeeded("drifted")
 	config := &corev1.ConfigMap{ObjectMeta: s.Named("drifted")}
@@ -220,12 +215,7 @@ spec:
 	}
 	_, err = repo.Commit(s.Ctx, "A blueprint", map[string][]byte{"blueprints/unit/blueprint.yaml": []byte(exporting("one"))})
 	require.NoError(t, err)
-	s.apply(fmt.Sprintf(`
-apiVersion: source.toolkit.fluxcd.io/v1
-kind: GitRepository
-metadata: {name: shop}
-spec: {interval: 1h, url: %q, ref: {branch: main}}
-`, repo.CloneURL), units.String())
+	s.apply(gitRepository("shop", repo), units.String())
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		all, succeeded := &v1alpha1.InstallationList{}, 0
 		require.NoError(c, s.Client().List(s.Ctx, all, client.InNamespace(s.Namespace)))

@@ -56,12 +56,7 @@ func TestCommitRunsTheUsersOfWhatItTouches(t *testing.T) {
 	}
 	commit("blueprints/one/blueprint.yaml", sharedBlueprint("old"))
 	commit("blueprints/two/blueprint.yaml", sharedBlueprint("old"))
-	s.apply(`
-apiVersion: source.toolkit.fluxcd.io/v1
-kind: GitRepository
-metadata: {name: shop}
-spec: {interval: 1h, url: "`+repo.CloneURL+`", ref: {branch: main}}
-`, s.sourced("one", fromSource("GitRepository", "shop", "./blueprints/one")).String(),
+	s.apply(gitRepository("shop", repo), s.sourced("one", fromSource("GitRepository", "shop", "./blueprints/one")).String(),
 		s.sourced("two", fromSource("GitRepository", "shop", "blueprints/two/")).String())
 	first := s.Ended("one", v1alpha1.PhaseSucceeded).Status.JobID
 	second := s.Ended("two", v1alpha1.PhaseSucceeded).Status.JobID
@@ -382,12 +377,7 @@ func TestSubInstallationFromAFolderOfTheSameArtifact(t *testing.T) {
 		commit("blueprints/shop/blueprint.yaml", folders("../db"))
 		commit("blueprints/db/blueprint.yaml", folders("../deeper/below"))
 		commit("blueprints/deeper/below/blueprint.yaml", configBlueprint("db", "old"))
-		s.apply(`
-apiVersion: source.toolkit.fluxcd.io/v1
-kind: GitRepository
-metadata: {name: shop}
-spec: {interval: 1h, url: "`+repo.CloneURL+`", ref: {branch: main}}
-`, s.sourced("one", fromSource("GitRepository", "shop", "./blueprints/shop")).String())
+		s.apply(gitRepository("shop", repo), s.sourced("one", fromSource("GitRepository", "shop", "./blueprints/shop")).String())
 		first := s.Ended("one", v1alpha1.PhaseSucceeded).Status.JobID
 		s.requireValue("db", "old")
 		repository := &sourcev1.GitRepository{ObjectMeta: s.Named("shop")}
@@ -454,12 +444,7 @@ spec:
 			}
 			commit("old")
 			s.Target("user")
-			s.apply(`
-apiVersion: source.toolkit.fluxcd.io/v1
-kind: GitRepository
-metadata: {name: shop}
-spec: {interval: 1h, url: "` + repo.CloneURL + `", ref: {branch: main}}
-`)
+			s.apply(gitRepository("shop", repo))
 			repository := &sourcev1.GitRepository{ObjectMeta: s.Named("shop")}
 			s.Refresh(repository)
 			s.apply(c.before + `

@@ -148,13 +148,7 @@ func (s *scene) requireRecordedFirst(since time.Time) {
 func TestA11ForceDeleteEndsADeletionThatCannot(t *testing.T) {
 	s := newScene(t)
 	s.Target("cluster")
-	s.install("root", object{
-		"blueprint": inline(object{
-			"imports":          list{object{"name": "cluster", "targetType": clusterType}},
-			"deployExecutions": goTemplate("deployItems:\n" + configItem("item", "{import: cluster}", "deployed", "x")),
-		}),
-		"imports": object{"targets": list{object{"name": "cluster", "target": "cluster"}}},
-	})
+	s.install("root", onCluster("deployItems:\n"+configItem("item", "{import: cluster}", "deployed", "x")))
 	root := s.succeeded("root")
 	require.NoError(t, s.Client().DeleteAllOf(s.Ctx, &v1alpha1.Target{}, client.InNamespace(s.Namespace)), "copies lead there, too")
 	s.Delete(root)

@@ -73,13 +73,8 @@ func TestServiceAccountKubeconfigFromTemplates(t *testing.T) {
 			assert.InDelta(t, time.Now().Add(time.Hour).Unix(), issued.ExpirationTimestamp, 600)
 		})
 	}
-}
-
-func TestServiceAccountKubeconfigOfAMissingAccountNamesIt(t *testing.T) {
-	s := newScene(t)
-	s.Target("cluster")
-	s.install("root", issuing("GoTemplate", `deployItems: [{name: {{ getServiceAccountKubeconfig "absent" "`+s.Namespace+`" 3600 .imports.cluster }}}]`))
-	message := s.failed("root").Message
+	s.install("absent", issuing("GoTemplate", `deployItems: [{name: {{ getServiceAccountKubeconfig "absent" "`+s.Namespace+`" 3600 .imports.cluster }}}]`))
+	message := s.failed("absent").Message
 	assert.Contains(t, message, s.Namespace+"/absent")
 	assert.Contains(t, message, "404")
 }

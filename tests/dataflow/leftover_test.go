@@ -54,44 +54,37 @@ func (s *scene) target(name string) *v1alpha1.Target {
 func TestADroppedTargetExportStaysUntilItsConsumerIsUninstalled(t *testing.T) {
 	s := newScene(t)
 	s.Target("cluster")
-	s.install("producer", targetProducer(true))
+	produce := func(exports bool) {
+		s.install("producer", targetProducer(exports))
+		s.succeeded("producer")
+	}
+	produce(true)
 	s.install("consumer", targetConsumer())
-	s.succeeded("consumer")
-	s.install("producer", targetProducer(false))
-	s.succeeded("producer")
-	kept := s.target("passed-on")
-	require.True(t, s.exists(kept), "it is needed to uninstall")
-	assert.False(t, kept.DeletionTimestamp.IsZero())
-	s.reconcile("consumer")
-	assert.Contains(t, s.failed("consumer").Message, "not exported any more")
+	job := s.succeeded("consumer").Status.JobID
 
-	consumer := s.Installation("consumer")
-	s.Delete(consumer)
-	s.Gone(consumer, s.config("deployed"), kept)
-}
-
-func TestADroppedTargetExportCanComeBack(t *testing.T) {
-	s := newScene(t)
-	s.Target("cluster")
-	s.install("producer", targetProducer(true))
-	s.install("consumer", targetConsumer())
-	s.succeeded("consumer")
-	s.install("producer", targetProducer(false))
-	s.succeeded("producer")
-	s.install("producer", targetProducer(true))
-	s.succeeded("producer")
+	t.Log("it can come back")
+	produce(false)
+	produce(true)
 	fresh := s.target("passed-on")
 	require.True(t, s.exists(fresh))
 	assert.True(t, fresh.DeletionTimestamp.IsZero())
 	s.reconcile("consumer")
-	s.succeeded("consumer")
-}
+	s.Ran("consumer", job, v1alpha1.PhaseSucceeded)
 
-func TestADroppedTargetExportWithoutConsumerGoes(t *testing.T) {
-	s := newScene(t)
-	s.Target("cluster")
-	s.install("producer", targetProducer(true))
-	s.succeeded("producer")
+	t.Log("it stays while it is needed to uninstall")
+	produce(false)
+	kept := s.target("passed-on")
+	require.True(t, s.exists(kept))
+	assert.False(t, kept.DeletionTimestamp.IsZero())
+	s.reconcile("consumer")
+	assert.Contains(t, s.failed("consumer").Message, "not exported any more")
+	consumer := s.Installation("consumer")
+	s.Delete(consumer)
+	s.Gone(consumer, s.config("deployed"), kept)
+
+	t.Log("without a consumer it goes")
+	produce(true)
+	require.True(t, s.exists(s.target("passed-on")))
 	s.install("producer", targetProducer(false))
 	s.Gone(s.target("passed-on"))
 }

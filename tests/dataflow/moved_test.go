@@ -180,13 +180,7 @@ func TestUpdateOnChangeOnlySeesWhereTheTargetLeads(t *testing.T) {
 	s.Target("same")
 	s.Target("cluster")
 	item := configItem("it", "{import: cluster}", "deployed", "x") + "  updateOnChangeOnly: true\n"
-	s.install("root", object{
-		"blueprint": inline(object{
-			"imports":          list{object{"name": "cluster", "targetType": clusterType}},
-			"deployExecutions": goTemplate("deployItems:\n" + item),
-		}),
-		"imports": object{"targets": list{object{"name": "cluster", "target": "cluster"}}},
-	})
+	s.install("root", onCluster("deployItems:\n"+item))
 	first := s.succeeded("root")
 	require.True(t, s.itemsOf("root")[0].Spec.UpdateOnChangeOnly)
 	require.True(t, s.near("deployed"))

@@ -172,10 +172,7 @@ func TestA34FluxUnderControl(t *testing.T) {
 	s := newScene(t)
 	s.serveSyncs()
 	s.Target("cluster")
-	s.install("root", object{
-		"blueprint": inline(object{
-			"imports": list{object{"name": "cluster", "targetType": clusterType}},
-			"deployExecutions": goTemplate(`deployItems:
+	s.install("root", onCluster(`deployItems:
 - name: flux
   type: landscaper.gardener.cloud/kubernetes-manifest
   target: {import: cluster}
@@ -185,7 +182,7 @@ func TestA34FluxUnderControl(t *testing.T) {
     readinessChecks:
       custom:
       - name: reconciled
-        resourceSelector: [{apiVersion: example.com/v1, kind: Sync, name: apps, namespace: ` + sceneNamespace + `}]
+        resourceSelector: [{apiVersion: example.com/v1, kind: Sync, name: apps, namespace: `+sceneNamespace+`}]
         requirements: [{jsonPath: .status.ready, operator: ==, values: [{value: true}]}]
     manifests:
     - policy: manage
@@ -196,13 +193,10 @@ func TestA34FluxUnderControl(t *testing.T) {
         kind: Sync
         metadata:
           name: apps
-          namespace: ` + sceneNamespace + `
+          namespace: `+sceneNamespace+`
           annotations: {reconcile.fluxcd.io/requestedAt: '{{ now | date "2006-01-02T15:04:05Z07:00" }}'}
         spec: {path: apps}
-`),
-		}),
-		"imports": object{"targets": list{object{"name": "cluster", "target": "cluster"}}},
-	})
+`))
 	apps := s.syncObject()
 	require.Eventually(t, func() bool { return s.Client().Get(s.Ctx, client.ObjectKeyFromObject(apps), apps) == nil }, landscapePatience, tick)
 	_, err := time.Parse(time.RFC3339, apps.GetAnnotations()[meta.ReconcileRequestAnnotation])

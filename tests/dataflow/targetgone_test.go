@@ -27,14 +27,8 @@ import (
 // deployForgetting deploys a ConfigMap through the Target "cluster" and gives it up when that has been gone for a minute.
 func (s *scene) deployForgetting() *v1alpha1.DeployItem {
 	s.T.Helper()
-	s.install("root", object{
-		"blueprint": inline(object{
-			"imports": list{object{"name": "cluster", "targetType": clusterType}},
-			"deployExecutions": goTemplate("deployItems:\n" + configItem("item", "{import: cluster}", "cm", "there") +
-				"  onDelete: {targetGone: {after: 1m}}\n"),
-		}),
-		"imports": object{"targets": list{object{"name": "cluster", "target": "cluster"}}},
-	})
+	s.install("root", onCluster("deployItems:\n"+configItem("item", "{import: cluster}", "cm", "there")+
+		"  onDelete: {targetGone: {after: 1m}}\n"))
 	s.succeeded("root")
 	items := &v1alpha1.DeployItemList{}
 	require.NoError(s.T, s.Client().List(s.Ctx, items, client.InNamespace(s.Namespace)))

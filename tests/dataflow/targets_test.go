@@ -413,14 +413,8 @@ func TestB704TargetWithSecretReference(t *testing.T) {
 	require.NoError(t, err)
 	s.secret("access", map[string]string{"kubeconfig": string(kubeconfig)})
 	s.Put("Target", "cluster", object{"spec": object{"type": clusterType, "secretRef": object{"name": "access", "key": "kubeconfig"}}})
-	s.install("root", object{
-		"blueprint": inline(object{
-			"imports": list{object{"name": "cluster", "targetType": clusterType}},
-			"deployExecutions": goTemplate("deployItems:\n" +
-				configItem("item", "{import: cluster}", "cm", "'{{ hasKey .imports.cluster.spec \"config\" }}'")),
-		}),
-		"imports": object{"targets": list{object{"name": "cluster", "target": "cluster"}}},
-	})
+	s.install("root", onCluster("deployItems:\n"+
+		configItem("item", "{import: cluster}", "cm", "'{{ hasKey .imports.cluster.spec \"config\" }}'")))
 	s.succeeded("root")
 	assert.Equal(t, "false", s.configValue("cm"))
 }

@@ -590,17 +590,15 @@ func TestC09TargetSyncOfShoots(t *testing.T) {
 	require.Eventually(t, func() bool { return g.requests.Load() == issued+1 }, landscape.Patience, 50*time.Millisecond)
 	secret := g.secret("one")
 	require.NoError(t, g.Await(g.Ctx, secret, func() bool { return strings.HasPrefix(string(secret.Data["kubeconfig"]), "kubeconfig 4") }))
-}
 
-func TestC09AShorterKubeconfigIsRenewedEarlier(t *testing.T) {
-	g := newGardener(t)
+	t.Log("one of a shorter life is renewed earlier")
+	g.mu.Lock()
 	g.life = 2 * time.Hour
-	g.shoot("one")
-	sync := g.sync("clusters", object{"shootNameExpression": "*"})
-	g.reaches(sync, isReady)
-	target := &v1alpha1.Target{}
-	require.NoError(t, g.Client().Get(g.Ctx, client.ObjectKey{Namespace: g.Namespace, Name: "one"}, target))
-	renewed, err := time.Parse(time.RFC3339, target.Annotations["landscaper.gardener.cloud/lasttargetsync"])
+	g.mu.Unlock()
+	g.shoot("two")
+	g.settlesOn("one", "two", "young")
+	require.NoError(t, g.Client().Get(g.Ctx, client.ObjectKey{Namespace: g.Namespace, Name: "two"}, target))
+	renewed, err = time.Parse(time.RFC3339, target.Annotations["landscaper.gardener.cloud/lasttargetsync"])
 	require.NoError(t, err)
 	assert.WithinDuration(t, time.Now().Add(time.Hour), renewed.Add(12*time.Hour), 2*time.Minute, "after half of its life")
 }

@@ -63,13 +63,7 @@ func (s *scene) token(c client.Client, account *corev1.ServiceAccount, audiences
 // deployThrough deploys a ConfigMap through the Target "cluster".
 func (s *scene) deployThrough() {
 	s.T.Helper()
-	s.install("root", object{
-		"blueprint": inline(object{
-			"imports":          list{object{"name": "cluster", "targetType": clusterType}},
-			"deployExecutions": goTemplate("deployItems:\n" + configItem("item", "{import: cluster}", "cm", "there")),
-		}),
-		"imports": object{"targets": list{object{"name": "cluster", "target": "cluster"}}},
-	})
+	s.install("root", onCluster("deployItems:\n"+configItem("item", "{import: cluster}", "cm", "there")))
 	s.succeeded("root")
 }
 
