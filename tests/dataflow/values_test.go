@@ -230,6 +230,9 @@ func TestB607WrongType(t *testing.T) {
 	s.install("root", echo(imports, given))
 	problem := s.failed("root")
 	assert.Equal(t, "SchemaValidationFailed", problem.Reason)
+	for _, part := range []string{"in", "string", "number", "correct the value"} {
+		assert.Contains(t, problem.Message, part)
+	}
 	s.data("given", "text")
 	s.reconcile("root")
 	s.succeeded("root")
