@@ -71,6 +71,7 @@ func (s *scene) has(object string) bool {
 
 // TestAnObjectOfAReleaseIsRefusedToOthers has a release with an object that another Installation wants, too.
 func TestAnObjectOfAReleaseIsRefusedToOthers(t *testing.T) {
+	t.Parallel()
 	for goes, other := range map[string]fmt.Stringer{
 		"release": holds("other", "shared"), "other": charted{item: "other", names: []string{"shared"}},
 	} {
@@ -98,6 +99,7 @@ func TestAnObjectOfAReleaseIsRefusedToOthers(t *testing.T) {
 
 // TestAnObjectMovesFromAReleaseToOthers is one edit of one Installation.
 func TestAnObjectMovesFromAReleaseToOthers(t *testing.T) {
+	t.Parallel()
 	for name, other := range map[string]func(names ...string) fmt.Stringer{
 		"manifest": func(names ...string) fmt.Stringer { return holds("other", names...) },
 		"template": func(names ...string) fmt.Stringer { return charted{item: "other", names: names} },
@@ -124,6 +126,7 @@ func TestAnObjectMovesFromAReleaseToOthers(t *testing.T) {
 
 // TestAnObjectMovesToAnItemThatTakesOverNothing moves an object to an item that leaves alone what belongs to others.
 func TestAnObjectMovesToAnItemThatTakesOverNothing(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		policy string
 		order  func(a, b *holder)

@@ -64,6 +64,7 @@ func (s *scene) itemOf(object string) string {
 }
 
 func TestObjectsMoveBetweenItemsOfAnInstallation(t *testing.T) {
+	t.Parallel()
 	for name, order := range map[string]func(a, b *holder){
 		"in no order": func(_, _ *holder) {},
 		"b after a":   func(_, b *holder) { b.after = "a" },
@@ -163,6 +164,7 @@ func TestObjectMovesBetweenSubinstallations(t *testing.T) {
 }
 
 func TestWhatAnInstallationLeavesBehindIsTakenOver(t *testing.T) {
+	t.Parallel()
 	for name, leave := range map[string]func(s *scene){
 		"ignored": func(s *scene) {
 			s.deploy("former", holder{item: "main", policy: "ignore", names: []string{"left"}})

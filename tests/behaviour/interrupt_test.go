@@ -67,6 +67,7 @@ func requireInterrupted(t *testing.T, job string, item *v1alpha1.DeployItem) {
 }
 
 func TestAnInterruptEndsTheJobOfAnItemWithoutExecution(t *testing.T) {
+	t.Parallel()
 	for _, kind := range lasting {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

@@ -46,6 +46,7 @@ func (s *scene) wipe(objects ...client.Object) {
 
 // TestDeletionAfterTheStatusWasLostLeavesNothing deletes before any job has recorded anew what is deployed.
 func TestDeletionAfterTheStatusWasLostLeavesNothing(t *testing.T) {
+	t.Parallel()
 	for name, lose := range map[string]func(s *scene){
 		"of the DeployItems": func(s *scene) { s.wipe(s.items()["a"], s.items()["b"]) },
 		"of all objects": func(s *scene) {

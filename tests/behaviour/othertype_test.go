@@ -44,6 +44,7 @@ func (s *scene) tested(last string) *v1alpha1.DeployItem {
 
 // TestAnItemOfAnotherTypeKeepsWhatIsDeployed changes the type of a DeployItem that no webhook guards.
 func TestAnItemOfAnotherTypeKeepsWhatIsDeployed(t *testing.T) {
+	t.Parallel()
 	for _, kinds := range [][2]string{{"helm", "kubernetes-manifest"}, {"kubernetes-manifest", "mock"}} {
 		t.Run(kinds[0]+" to "+kinds[1], func(t *testing.T) {
 			t.Parallel()
@@ -79,6 +80,7 @@ func TestAnItemOfAnotherTypeKeepsWhatIsDeployed(t *testing.T) {
 // TestAJobEndsWhoseTypeNobodyServes changes the type of a DeployItem while its deployer works: that one leaves the item alone from then on, and there is
 // no other.
 func TestAJobEndsWhoseTypeNobodyServes(t *testing.T) {
+	t.Parallel()
 	for name, uninstalls := range map[string]bool{"while it is deployed": false, "while it is uninstalled": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

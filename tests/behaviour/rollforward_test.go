@@ -33,6 +33,7 @@ func (s *scene) itemEvents(item string) []string {
 
 // TestNewVersionOfAChartUpgradesItsRelease publishes versions of a chart and touches nothing else.
 func TestNewVersionOfAChartUpgradesItsRelease(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"HelmChart", "OCIRepository"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

@@ -108,12 +108,7 @@ func TestACommitRunsAnImporterOnce(t *testing.T) {
 	s.Target("cluster")
 	exporter := leaf{name: "exporter", blueprint: fromSource("GitRepository", "shop", "exporter"), annotations: follows(), spec: "  exports: {data: [{name: word, dataRef: word}]}\n"}
 	importer := leaf{name: "importer", blueprint: fromSource("GitRepository", "shop", "importer"), annotations: follows()}
-	s.apply(`
-apiVersion: source.toolkit.fluxcd.io/v1
-kind: GitRepository
-metadata: {name: shop}
-spec: {interval: 1h, url: "`+repo.CloneURL+`", ref: {branch: main}}
-`, strings.Replace(exporter.String(), "  imports: {targets: [{name: cluster, target: cluster}]}\n", "", 1),
+	s.apply(gitRepository("shop", repo), strings.Replace(exporter.String(), "  imports: {targets: [{name: cluster, target: cluster}]}\n", "", 1),
 		strings.Replace(importer.String(), "imports: {", "imports: {data: [{name: word, dataRef: word}], ", 1))
 	first := s.Ended("importer", v1alpha1.PhaseSucceeded).Status.JobID
 	repository := &sourcev1.GitRepository{ObjectMeta: s.Named("shop")}

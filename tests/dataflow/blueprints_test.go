@@ -312,6 +312,7 @@ var unreadable = map[string]object{
 }
 
 func TestC20DeleteWhatCouldNeverBeRead(t *testing.T) {
+	t.Parallel()
 	for name, spec := range unreadable {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
@@ -325,6 +326,7 @@ func TestC20DeleteWhatCouldNeverBeRead(t *testing.T) {
 }
 
 func TestC20DeleteWhatCannotBeReadAnyMore(t *testing.T) {
+	t.Parallel()
 	for name, spec := range unreadable {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)

@@ -32,6 +32,7 @@ func TestRootsOfACircleAreDeletedWithoutOrder(t *testing.T) {
 }
 
 func TestAnInstallationThatImportsWhatItExportsFailsOnce(t *testing.T) {
+	t.Parallel()
 	for name, spec := range map[string]object{
 		"a root":             consumer("same", "cm", "same"),
 		"a sub-installation": landscapeOf(appender("d", "D", "d")),

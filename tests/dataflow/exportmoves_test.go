@@ -13,6 +13,7 @@ import (
 )
 
 func TestProducerAndConsumerSwap(t *testing.T) {
+	t.Parallel()
 	for name, steps := range map[string][]func(*scene){
 		"the new producer comes first": {
 			func(s *scene) { s.install("two", producer("shared", "new", "")); s.failed("two") },

@@ -232,6 +232,7 @@ func (w *tour) mapped(prefix string, files blueprint) {
 }
 
 func TestA24ToA26TargetMaps(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ chapter, prefix string }{
 		"B706 to deploy items":            {"01-multiple-deploy-items", "multiple-items-"},
 		"B707 by reference":               {"02-targetmap-ref", "targetmapref-"},

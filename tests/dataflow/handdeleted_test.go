@@ -35,6 +35,7 @@ func (s *scene) deleteWhileItRuns(parent func() string) *v1alpha1.Installation {
 }
 
 func TestASubinstallationDeletedWhileItRunsHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(*scene, *v1alpha1.Installation){
 		"the job fails at once and the next one makes it anew": func(s *scene, child *v1alpha1.Installation) {
 			problem := s.failed("root")
@@ -76,6 +77,7 @@ func chainBeside() list {
 }
 
 func TestASubinstallationThatLosesItsJobWhileTheRootRunsGetsItAgain(t *testing.T) {
+	t.Parallel()
 	for name, lose := range map[string]func(*v1alpha1.InstallationStatus){
 		"its status":       func(status *v1alpha1.InstallationStatus) { *status = v1alpha1.InstallationStatus{} },
 		"it names another": func(status *v1alpha1.InstallationStatus) { status.JobID, status.JobIDFinished = "another", "another" },

@@ -103,6 +103,7 @@ func TestAJobStartsWhenTheExecutionInItsWayIsGone(t *testing.T) {
 // TestANewInstallationDeploysWhatAFormerLeftHalfDeleted has a person who removes the finalizer of a root whose deletion has failed, and makes the root
 // anew.
 func TestANewInstallationDeploysWhatAFormerLeftHalfDeleted(t *testing.T) {
+	t.Parallel()
 	imports := list{object{"name": "cluster", "targetType": clusterType}}
 	handed := object{"targets": list{object{"name": "cluster", "target": "cluster"}}}
 	leaf := object{"imports": imports, "deployExecutions": goTemplate("deployItems:\n" + configItem("item", "{import: cluster}", "deployed", "x"))}

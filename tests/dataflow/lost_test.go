@@ -16,6 +16,7 @@ import (
 )
 
 func TestAChildThatSomebodyDeletedIsShown(t *testing.T) {
+	t.Parallel()
 	item := func(s *scene, execution string) client.Object {
 		items := &v1alpha1.DeployItemList{}
 		labels := client.MatchingLabels{v1alpha1.ExecutionManagedByLabel: execution}

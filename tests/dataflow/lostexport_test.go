@@ -25,6 +25,7 @@ func exporting(parts object) object {
 }
 
 func TestADeletedExportIsExportedAgain(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"DataObject", "Target"} {
 		t.Run(kind, func(t *testing.T) {
 			s := newScene(t)

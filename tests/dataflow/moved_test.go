@@ -95,6 +95,7 @@ func nestedSpec(target, sub, config string) object {
 }
 
 func TestASwitchedTargetImportLeavesNothingBehindInSubinstallations(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct{ sub, config string }{
 		"same sub-installation": {sub: "first", config: "deployed"},
 		"replaced in one edit":  {sub: "second", config: "successor"},

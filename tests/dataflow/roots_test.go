@@ -170,6 +170,7 @@ func TestB403ReconcileOfANestedInstallationIsRemovedWithoutEffect(t *testing.T) 
 }
 
 func TestE15AnExportIsWrittenOnceItIsFree(t *testing.T) {
+	t.Parallel()
 	for name, free := range map[string]func(*scene){
 		"C18 the other is deleted":             func(s *scene) { s.Delete(s.Installation("first")) },
 		"C18 the other exports something else": func(s *scene) { s.install("first", producer("other", "a", "")) },

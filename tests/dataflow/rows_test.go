@@ -112,6 +112,7 @@ func (d *directItem) deployedValue(jsonPathValue string) object {
 }
 
 func TestB801ToB805ChartsFromArchives(t *testing.T) {
+	t.Parallel()
 	eachMode(t, func(t *testing.T, d *directItem) {
 		require.Equal(t, v1alpha1.PhaseSucceeded, d.run("first", "10m", nil).Status.Phase)
 		assert.Equal(t, "first", d.configValue("deployed"), "B801: a chart")

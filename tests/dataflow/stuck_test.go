@@ -57,6 +57,7 @@ func (s *scene) waitsFor(root, object string) {
 // TestNoJobGivesItsChildrenTwoSpecs edits a root twice; the second edit comes while the job of the first has given its spec to a sub-installation
 // only, because it waits for another one to be gone.
 func TestNoJobGivesItsChildrenTwoSpecs(t *testing.T) {
+	t.Parallel()
 	const x, nothing = "x", ""
 	for name, tc := range map[string]struct{ root, part [3]string }{
 		"the root takes an object from the part":           {[3]string{nothing, nothing, x}, [3]string{x, x, nothing}},
@@ -94,6 +95,7 @@ func TestNoJobGivesItsChildrenTwoSpecs(t *testing.T) {
 
 // TestADeletionEndsAJobThatOnlyWaits deletes a root of which two deploy items want the same object, so that one waits for the other in vain.
 func TestADeletionEndsAJobThatOnlyWaits(t *testing.T) {
+	t.Parallel()
 	twice := value("x", "same") + strings.Replace(value("x", "same"), "name: x\n", "name: again\n", 1)
 	for name, spec := range map[string]object{
 		"of the root": deploying(twice), "of a sub-installation": deploying(value("of-root", "same"), part("a", twice)),

@@ -604,6 +604,7 @@ func TestC09TargetSyncOfShoots(t *testing.T) {
 }
 
 func TestC07TheUninstallIsSkippedWhereTheShootIsGone(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		// before happens before the Installation is deleted.
 		before func(g *gardener, shoot *unstructured.Unstructured, door *faults.Door)
