@@ -45,13 +45,21 @@ func TestTheBlueprintOfDeployersPrintsJSON(t *testing.T) {
 	}
 }
 
-// A deployer is installed by its component version with the imports that a DeployerRegistration's Installation gets.
+// TestDeployersAreComponents installs what one release publishes.
 func TestDeployersAreComponents(t *testing.T) {
 	s := newScene(t)
 	reference := s.released("v1.2.3")
 	s.useRegistry(nil)
 	s.Target("cluster")
+	s.requireADeployerIsAComponent(reference)
+	s.requireFencedDeployersReportToTheFluxBesideThem()
+	s.requireLandscaperIsAComponent()
+}
 
+// A deployer is installed by its component version with the imports that a DeployerRegistration's Installation gets.
+func (s *scene) requireADeployerIsAComponent(reference string) {
+	t := s.T
+	t.Helper()
 	s.install("registered", of("github.com/gardener/landscaper/manifest-deployer", "1.2.3", "manifest-deployer-blueprint", object{
 		"imports": onCluster(),
 		"importDataMappings": object{
@@ -72,12 +80,10 @@ func TestDeployersAreComponents(t *testing.T) {
 }
 
 // Behind a fence a deployer sends its events to the Flux there, where its values name no other receiver.
-func TestFencedDeployersReportToTheFluxBesideThem(t *testing.T) {
+func (s *scene) requireFencedDeployersReportToTheFluxBesideThem() {
+	t := s.T
+	t.Helper()
 	const own = "http://notification-controller.flux-system.svc.cluster.local./"
-	s := newScene(t)
-	s.released("v1.2.3")
-	s.useRegistry(nil)
-	s.Target("cluster")
 	s.Target("fence")
 	fence := &v1alpha1.Target{ObjectMeta: s.Named("fence")}
 	require.NoError(t, s.Client().Patch(s.Ctx, fence, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+v1alpha1.EnvironmentAnnotation+`":"edge"}}}`))))
@@ -111,9 +117,9 @@ func TestFencedDeployersReportToTheFluxBesideThem(t *testing.T) {
 }
 
 // Its chart is installed as part of another component, with CRDs that are there already.
-func TestLandscaperIsAComponent(t *testing.T) {
-	s := newScene(t)
-	s.released("v1.2.3")
+func (s *scene) requireLandscaperIsAComponent() {
+	t := s.T
+	t.Helper()
 	item := s.noteItem("main", `{"resource": {"name": "landscaper-chart"}, "referencePath": [{"name": "landscaper"}]}`) + `    values:
       landscaper:
         controller: {replicaCount: 0}
@@ -123,8 +129,6 @@ func TestLandscaperIsAComponent(t *testing.T) {
 	s.publish(build("example.com/platform", "1.0.0").refers("landscaper", "github.com/gardener/landscaper", "1.2.3", nil).blueprint("blueprint", object{
 		"imports": list{clusterImport()}, "deployExecutions": goTemplate("deployItems:\n" + item),
 	}, nil))
-	s.useRegistry(nil)
-	s.Target("cluster")
 
 	s.install("platform", of("example.com/platform", "1.0.0", "blueprint", object{"imports": onCluster()}))
 

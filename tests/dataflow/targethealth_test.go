@@ -157,7 +157,7 @@ func TestTargetHealthActsAsTheServiceAccount(t *testing.T) {
 	assert.Equal(t, "system:serviceaccount:"+s.Namespace+":"+worker, s.becomes(meta.SucceededReason).Status.Identity)
 }
 
-func TestTargetHealthFollowsTheSecret(t *testing.T) {
+func TestTargetHealthFollowsTheSecretAndTheCluster(t *testing.T) {
 	s := newHealthScene(t, func(s *healthScene) *rest.Config {
 		wrong := rest.AnonymousClientConfig(asDeployer(s))
 		wrong.BearerToken = "wrong-token"
@@ -166,21 +166,13 @@ func TestTargetHealthFollowsTheSecret(t *testing.T) {
 	refused := s.becomes("CredentialsRefused")
 	assert.NotContains(t, conditions.GetMessage(refused, meta.ReadyCondition), "wrong-token")
 	assert.Empty(t, refused.Status.Identity)
-	s.give(asDeployer(s))
+	config := asDeployer(s)
+	door, err := faults.NewDoor(config)
+	require.NoError(t, err)
+	t.Cleanup(door.Close)
+	s.give(door.Through(config))
 	assert.Equal(t, s.Deployer(), s.becomes(meta.SucceededReason).Status.Identity)
-}
 
-func TestTargetHealthWhileTheClusterIsGone(t *testing.T) {
-	var door *faults.Door
-	s := newHealthScene(t, func(s *healthScene) (through *rest.Config) {
-		config := asDeployer(s)
-		var err error
-		door, err = faults.NewDoor(config)
-		require.NoError(s.T, err)
-		s.T.Cleanup(door.Close)
-		return door.Through(config)
-	})
-	s.becomes(meta.SucceededReason)
 	door.Close()
 	gone := s.ask()
 	assert.Equal(t, "ClusterUnreachable", conditions.GetReason(gone, meta.ReadyCondition))
