@@ -118,7 +118,7 @@ func TestAnInterruptEndsOneJobWhereGitKeepsIt(t *testing.T) {
 	require.Equal(t, "InterruptInGit", conditions.GetReason(ended, operationInGit))
 	s.RequireStandstill()
 	quiet := time.Now()
-	s.awaitSyncs(5)
+	s.awaitSyncs(3)
 	s.RequireNoWrites(quiet)
 
 	commit("")

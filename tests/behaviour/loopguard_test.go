@@ -28,7 +28,7 @@ func TestOperationInGitStartsNoLoop(t *testing.T) {
 	s.AwaitEvents(1, "LoopGuard", "one")
 
 	quiet := time.Now()
-	s.awaitSyncs(5)
+	s.awaitSyncs(3)
 	s.RequireNoWrites(quiet)
 	s.RequireJobs(1, "one")
 	s.AwaitEvents(1, "LoopGuard", "one")
@@ -54,7 +54,7 @@ func TestInterruptInGitEndsNoLaterJob(t *testing.T) {
 	require.Contains(t, conditions.GetMessage(kept, operationInGit), "Remove it in Git")
 
 	quiet := time.Now()
-	s.awaitSyncs(5)
+	s.awaitSyncs(3)
 	s.RequireNoWrites(quiet)
 	s.AwaitEvents(1, "InterruptInGit", "one")
 

@@ -35,7 +35,7 @@ func TestCommittedLandscapeRunsOncePerChange(t *testing.T) {
 	s.AwaitEvents(2, meta.ReconciliationSucceededReason, "two")
 
 	quiet := time.Now()
-	s.awaitSyncs(5)
+	s.awaitSyncs(3)
 	s.RequireNoWrites(quiet)
 	s.RequireJobs(2, "two")
 	s.RequireJobs(1, "one", "three")
