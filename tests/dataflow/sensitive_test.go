@@ -118,6 +118,14 @@ func TestSensitiveExportsAreKeptInSecrets(t *testing.T) {
 	s.RequireStandstill()
 	s.RequireJobs(2, "vault", "user")
 
+	exported := s.dataObject("password")
+	require.True(t, s.exists(exported))
+	s.Delete(&corev1.Secret{ObjectMeta: s.Named(exported.SecretReference.Name)})
+	require.Eventually(t, func() bool { return len(s.Witness.Jobs(s.Namespace, "vault")) == 3 }, landscapePatience, tick)
+	s.succeeded("vault")
+	assert.Contains(t, s.secretOf(exported), "another", "the Secret comes back")
+	s.RequireStandstill()
+
 	s.Delete(s.Installation("user"))
 	s.Gone(&v1alpha1.Installation{ObjectMeta: s.Named("user")})
 	s.Delete(s.Installation("vault"))
@@ -160,19 +168,6 @@ func TestAnExportThatBecomesSensitiveMovesOnce(t *testing.T) {
 	assert.False(t, s.exists(&corev1.Secret{ObjectMeta: s.Named(data.SecretReference.Name)}))
 	s.RequireStandstill()
 	s.RequireJobs(1, "user")
-}
-
-func TestTheSecretOfASensitiveExportComesBack(t *testing.T) {
-	s := newScene(t)
-	s.install("vault", vault(true, planted))
-	s.succeeded("vault")
-	data := s.dataObject("password")
-	require.True(t, s.exists(data))
-	s.Delete(&corev1.Secret{ObjectMeta: s.Named(data.SecretReference.Name)})
-	require.Eventually(t, func() bool { return len(s.Witness.Jobs(s.Namespace, "vault")) == 2 }, landscapePatience, tick)
-	s.succeeded("vault")
-	assert.Contains(t, s.secretOf(data), planted)
-	s.RequireStandstill()
 }
 
 func TestADataObjectOfAPersonNamesASecret(t *testing.T) {
