@@ -93,7 +93,13 @@ func newFixture(t *testing.T) *fixture {
 // open opens the platform's cluster as a Target.
 func (f *fixture) open() *target.Cluster {
 	f.Helper()
-	content, err := json.Marshal(map[string]string{"kubeconfig": string(f.platform.Kubeconfig)})
+	return f.openBy(f.platform.Kubeconfig)
+}
+
+// openBy opens the cluster of a kubeconfig as a Target.
+func (f *fixture) openBy(kubeconfig []byte) *target.Cluster {
+	f.Helper()
+	content, err := json.Marshal(map[string]string{"kubeconfig": string(kubeconfig)})
 	require.NoError(f, err)
 	object := &v1alpha1.Target{ObjectMeta: metav1.ObjectMeta{Name: "cluster", Namespace: f.namespace}}
 	object.Spec.Type = v1alpha1.KubernetesClusterTargetType

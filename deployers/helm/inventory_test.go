@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -406,16 +407,19 @@ func TestD05AFailedChangeOfTheModeForgetsNothing(t *testing.T) {
 	})
 }
 
+// second is a cluster that is started once for all tests that move items.
+var second struct {
+	sync.Once
+	cluster *platform.Cluster
+	err     error
+}
+
 // elsewhere makes another cluster the target of the item, and keeps the old one open as the Target old.
 func (f *fixture) elsewhere() (old *target.Cluster) {
 	f.Helper()
-	second, err := f.platform.SecondCluster(f.ctx, strings.ToLower(f.namespace), platform.Options{})
-	require.NoError(f, err)
-	old = f.cluster
-	kubeconfig := f.platform.Kubeconfig
-	f.platform.Kubeconfig = second.Kubeconfig
-	f.cluster = f.open()
-	f.platform.Kubeconfig = kubeconfig
+	second.Do(func() { second.cluster, second.err = f.platform.SecondCluster(context.Background(), "second", platform.Options{}) })
+	require.NoError(f, second.err)
+	old, f.cluster = f.cluster, f.openBy(second.cluster.Kubeconfig)
 	require.NoError(f, f.cluster.Client.Create(f.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}))
 	return old
 }
