@@ -51,36 +51,12 @@ func TestHelloWorldFromRegistry(t *testing.T) {
 	require.NoError(t, f.cluster.Client.Get(f.ctx, client.ObjectKey{Name: release}, &corev1.Namespace{}), "the namespace stays")
 }
 
-func TestUpgradeReplacesTheObjects(t *testing.T) {
-	f, values := newFixture(t), config{"testData": "hello"}
-	d := f.deployer()
-	f.configure(config{"chart": raw(archive(t, "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate})), "values": values})
-	f.succeed(d)
-	f.configure(config{"chart": raw(archive(t, "1.0.1", map[string]string{"templates/secret.yaml": secretTemplate})), "values": values})
-	f.newJob()
-	f.succeed(d)
-
-	assert.Equal(t, 2, f.release().Revision)
-	assert.Equal(t, "1.0.1", f.release().ChartVersion)
-	assert.True(t, apierrors.IsNotFound(f.get("hello-world", &corev1.ConfigMap{})))
-	require.NoError(t, f.get("hello-world", &corev1.Secret{}))
-}
-
-func TestValuesReachTheChart(t *testing.T) {
-	f := newFixture(t)
-	f.configure(config{
-		"chart":  raw(archive(t, "1.0.0", map[string]string{"values.yaml": "testData: default\n", "templates/cm.yaml": configMapTemplate})),
-		"values": config{"testData": "changed"},
-	})
-	f.succeed(f.deployer())
-	assert.Equal(t, "changed", f.configMap("hello-world")["testData"])
-}
-
 func TestEmptyValuesMeanTheDefaultsAgain(t *testing.T) {
 	f, d := newFixture(t), (*fixture).deployer
 	chart := raw(archive(t, "1.0.0", map[string]string{"values.yaml": "testData: default\n", "templates/cm.yaml": configMapTemplate}))
 	f.configure(config{"chart": chart, "values": config{"testData": "changed"}})
 	f.succeed(d(f))
+	require.Equal(t, "changed", f.configMap("hello-world")["testData"])
 	f.configure(config{"chart": chart})
 	f.newJob()
 	f.succeed(d(f))
@@ -258,22 +234,24 @@ func TestWorkloadsHaveToBeReady(t *testing.T) {
 }
 
 func TestCustomReadiness(t *testing.T) {
-	for value, done := range map[string]bool{"hello": true, "bye": false} {
-		t.Run(value, func(t *testing.T) {
-			f := newFixture(t)
-			f.configure(config{
-				"chart":  raw(archive(t, "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate})),
-				"values": config{"testData": "hello"},
-				"readinessChecks": config{"custom": []any{config{
-					"name":             "greeting",
-					"resourceSelector": []any{config{"apiVersion": "v1", "kind": "ConfigMap", "name": "hello-world", "namespace": f.namespace}},
-					"requirements":     []any{config{"jsonPath": ".data.testData", "operator": "==", "values": []any{config{"value": value}}}},
-				}}},
-			})
-			outcome, err := f.ensure(f.deployer())
-			require.NoError(t, err)
-			assert.Equal(t, done, outcome.Done, outcome.Waiting)
+	f := newFixture(t)
+	d := f.deployer()
+	for _, one := range []struct {
+		value string
+		done  bool
+	}{{"bye", false}, {"hello", true}} {
+		f.next(config{
+			"chart":  raw(archive(t, "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate})),
+			"values": config{"testData": "hello"},
+			"readinessChecks": config{"custom": []any{config{
+				"name":             "greeting",
+				"resourceSelector": []any{config{"apiVersion": "v1", "kind": "ConfigMap", "name": "hello-world", "namespace": f.namespace}},
+				"requirements":     []any{config{"jsonPath": ".data.testData", "operator": "==", "values": []any{config{"value": one.value}}}},
+			}}},
 		})
+		outcome, err := f.ensure(d)
+		require.NoError(t, err)
+		assert.Equal(t, one.done, outcome.Done, outcome.Waiting)
 	}
 }
 
@@ -310,7 +288,7 @@ func TestExportOfAMissingValueNeedsAPerson(t *testing.T) {
 }
 
 func TestInvalidConfigurationNeedsAPerson(t *testing.T) {
-	packed := raw(archive(t, "1.0.0", nil))
+	f, packed := newFixture(t), raw(archive(t, "1.0.0", nil))
 	for name, tc := range map[string]struct {
 		config config
 		want   string
@@ -328,27 +306,12 @@ func TestInvalidConfigurationNeedsAPerson(t *testing.T) {
 		"kind":             {config{"kind": "Other"}, `kind: "Other" is not known`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t)
-			f.configure(tc.config)
+			f.next(tc.config)
 			_, err := f.ensure(f.deployer())
-			require.Error(t, err)
-			assert.Contains(t, err.Error(), tc.want)
+			require.ErrorContains(t, err, tc.want)
 			assert.Contains(t, protocol.CodesOf(err), v1alpha1.ErrorConfigurationProblem)
 		})
 	}
-}
-
-func TestAtomicInstallLeavesNothing(t *testing.T) {
-	f := newFixture(t)
-	f.configure(config{
-		"chart":                raw(archive(t, "1.0.0", map[string]string{"templates/d.yaml": deploymentTemplate})),
-		"helmDeploymentConfig": config{"install": config{"atomic": true, "timeout": "1s"}},
-	})
-	_, err := f.ensure(f.deployer())
-	require.Error(t, err)
-	assert.Contains(t, err.Error(), "has been uninstalled due to atomic being set")
-	assert.Nil(t, f.release())
-	assert.True(t, apierrors.IsNotFound(f.get("hello-world", &appsv1.Deployment{})))
 }
 
 func TestTakeOwnership(t *testing.T) {
@@ -432,6 +395,8 @@ func TestTemplateMode(t *testing.T) {
 		"helmDeployment": false, "namespace": f.namespace, "createNamespace": true,
 		"chart": raw(archive(t, "1.0.0", map[string]string{
 			"templates/cm.yaml": configMapTemplate, "templates/secret.yaml": secretTemplate, "templates/NOTES.txt": "no object", "templates/_x.tpl": "none",
+			"templates/revision.yaml": named("revision") + "data: {revision: {{ .Release.Revision | quote }}, isInstall: {{ .Release.IsInstall | quote }}, " +
+				"isUpgrade: {{ .Release.IsUpgrade | quote }}}\n",
 		})),
 		"values": config{"testData": "hello"},
 	})
@@ -440,6 +405,7 @@ func TestTemplateMode(t *testing.T) {
 	object := &corev1.ConfigMap{}
 	require.NoError(t, f.get("hello-world", object))
 	assert.Equal(t, "hello-item", object.Labels[v1alpha1.HelmDeployItemLabel])
+	assert.Equal(t, map[string]string{"revision": "1", "isInstall": "true", "isUpgrade": "false"}, f.configMap("revision"))
 
 	f.configure(config{
 		"helmDeployment": false,
@@ -456,20 +422,6 @@ func TestTemplateMode(t *testing.T) {
 	f.item.Generation++
 	f.settle(d.Delete)
 	assert.True(t, apierrors.IsNotFound(f.get("hello-world", secret)))
-}
-
-func TestTemplateModeRendersTheFirstRevision(t *testing.T) {
-	f := newFixture(t)
-	f.configure(config{
-		"helmDeployment": false,
-		"chart": raw(archive(t, "1.0.0", map[string]string{"templates/cm.yaml": `apiVersion: v1
-kind: ConfigMap
-metadata: {name: release}
-data: {revision: {{ .Release.Revision | quote }}, isInstall: {{ .Release.IsInstall | quote }}, isUpgrade: {{ .Release.IsUpgrade | quote }}}
-`})),
-	})
-	f.succeed(f.deployer())
-	assert.Equal(t, map[string]string{"revision": "1", "isInstall": "true", "isUpgrade": "false"}, f.configMap("release"))
 }
 
 func TestD04TemplateModeKeepsWhatAReleaseKeeps(t *testing.T) {

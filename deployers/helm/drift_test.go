@@ -4,7 +4,6 @@
 package helm_test
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -17,14 +16,12 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform/faults"
 )
 
 // soon is how long a correction may take.
@@ -102,8 +99,13 @@ func TestDriftIsShown(t *testing.T) {
 
 			assert.Equal(t, job, f.item.Status.JobID)
 			f.meddle(f.deployed(&corev1.ConfigMap{}, "a"), `{"data":{"v":"one"}}`)
+			missing := "Not as deployed: Secret " + f.namespace + "/s is deleted"
+			if isRelease {
+				f.loseRelease()
+				missing += ", Secret " + f.namespace + "/sh.helm.release.v1.hello-world.v1 is deleted"
+			}
 			require.NoError(t, f.platform.Client().Delete(f.ctx, f.deployed(&corev1.Secret{}, "s")))
-			f.awaitDrifted(metav1.ConditionTrue, "Not as deployed: Secret "+f.namespace+"/s is deleted")
+			f.awaitDrifted(metav1.ConditionTrue, missing)
 		})
 	}
 }
@@ -133,7 +135,28 @@ func TestDriftIsCorrected(t *testing.T) {
 				assert.Equal(t, "Helm", made.Labels["app.kubernetes.io/managed-by"])
 				assert.Equal(t, "hello-world", made.Annotations["meta.helm.sh/release-name"])
 			}
+
+			f.edit(func() { f.configure(f.nextDrifting(isRelease)) })
+			f.request()
+			require.Equal(t, v1alpha1.PhaseSucceeded, f.finish().Phase)
+			assert.Equal(t, "two", f.configMap("a")["v"])
+			f.meddle(f.deployed(&corev1.ConfigMap{}, "a"), `{"data":{"v":"meddled"}}`)
+			next := &corev1.Secret{}
+			f.meddle(f.deployed(next, "t"), `{"stringData":{"password":"meddled"}}`)
+			require.NoError(t, f.platform.Await(f.ctx, next, func() bool { return string(next.Data["password"]) == "top-secret" }))
+			f.awaitDrifted(metav1.ConditionFalse, "/t")
+			assert.Equal(t, "meddled", f.configMap("a")["v"], "what is ignored stays")
+			assert.Error(t, f.get("s", &corev1.Secret{}), "what left the chart is not missed")
 		})
+	}
+}
+
+// nextDrifting is the next version of what deployDrifting creates: with another Secret and value, and a field whose drift is ignored.
+func (f *fixture) nextDrifting(isRelease bool) config {
+	return config{
+		"chart":  raw(archive(f, "1.0.1", map[string]string{"templates/all.yaml": strings.Replace(driftTemplates, "name: s", "name: t", 1)})),
+		"values": config{"v": "two"}, "helmDeployment": isRelease,
+		"driftDetection": config{"mode": "enabled", "ignore": []any{config{"paths": []string{"/data/v"}, "target": config{"kind": "ConfigMap"}}}},
 	}
 }
 
@@ -166,111 +189,6 @@ func TestAnElementThatHelmLosesIsDrift(t *testing.T) {
 			require.NoError(t, f.platform.Await(f.ctx, f.deployed(live, "dns"), func() bool { return len(live.Spec.Ports) == want }))
 		})
 	}
-}
-
-func TestIgnoredDriftOfChartsStays(t *testing.T) {
-	for name, isRelease := range modes {
-		t.Run(name, func(t *testing.T) {
-			f := drifting(t, isRelease, config{"mode": "enabled", "ignore": []any{config{"paths": []string{"/data/v"}, "target": config{"kind": "ConfigMap"}}}})
-			f.meddle(f.deployed(&corev1.ConfigMap{}, "a"), `{"data":{"v":"meddled"}}`)
-			f.meddle(f.deployed(&corev1.Secret{}, "s"), `{"stringData":{"password":"meddled"}}`)
-
-			f.awaitDrifted(metav1.ConditionFalse, "Secret")
-
-			assert.Equal(t, "meddled", f.configMap("a")["v"])
-		})
-	}
-}
-
-func TestTheNextRevisionIsWatched(t *testing.T) {
-	for name, isRelease := range modes {
-		t.Run(name, func(t *testing.T) {
-			f := drifting(t, isRelease, config{"mode": "enabled"})
-			chart := raw(archive(t, "1.0.1", map[string]string{"templates/all.yaml": strings.Replace(driftTemplates, "name: s", "name: t", 1)}))
-			base := f.item.DeepCopy()
-			f.configure(config{"chart": chart, "values": config{"v": "two"}, "helmDeployment": isRelease, "driftDetection": config{"mode": "enabled"}})
-			require.NoError(t, f.platform.Client().Patch(f.ctx, f.item, client.MergeFrom(base)))
-			f.request()
-			require.Equal(t, v1alpha1.PhaseSucceeded, f.finish().Phase)
-
-			changed := &corev1.Secret{}
-			f.meddle(f.deployed(changed, "t"), `{"stringData":{"password":"meddled"}}`)
-
-			require.NoError(t, f.platform.Await(f.ctx, changed, func() bool { return string(changed.Data["password"]) == "top-secret" }))
-			f.awaitDrifted(metav1.ConditionFalse, "/t")
-			assert.Equal(t, "two", f.configMap("a")["v"])
-			assert.Error(t, f.get("s", &corev1.Secret{}), "what left the chart is not missed")
-		})
-	}
-}
-
-// TestDriftOfADeadTargetIsPacedAndRecovers closes the API of the target while somebody changes what charts have deployed there.
-func TestDriftOfADeadTargetIsPacedAndRecovers(t *testing.T) {
-	for name, isRelease := range modes {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t)
-			f.serve()
-			door, err := faults.NewDoor(f.platform.RestConfig)
-			require.NoError(t, err)
-			t.Cleanup(door.Close)
-			f.leadTo(door.Through(f.platform.RestConfig))
-			f.deployDrifting(isRelease, config{"mode": "enabled"})
-			changed := &corev1.ConfigMap{}
-			meddle := func() { f.meddle(f.deployed(&corev1.ConfigMap{}, "a"), `{"data":{"v":"meddled"}}`) }
-			corrected := func() {
-				require.NoError(t, f.platform.Await(f.ctx, f.deployed(changed, "a"), func() bool { return changed.Data["v"] == "one" }))
-				f.awaitDrifted(metav1.ConditionFalse, "Corrected")
-			}
-			meddle()
-			corrected() // both kinds are watched
-			f.settles()
-
-			door.Close()
-			attempts, stop, err := door.CountKnocks()
-			require.NoError(t, err)
-			meddle()
-			since, version := time.Now(), f.item.ResourceVersion
-			require.Never(t, func() bool { return attempts.Load() > 30 }, 5*time.Second, 100*time.Millisecond, "two watches are tried again, ever more rarely")
-			require.Positive(t, attempts.Load())
-			require.NoError(t, f.platform.Client().Get(f.ctx, client.ObjectKeyFromObject(f.item), f.item))
-			assert.Equal(t, version, f.item.ResourceVersion, "nothing is written while nothing is known")
-			assert.Empty(t, f.writers(since, "secrets", "configmaps"))
-			stop()
-			require.NoError(t, door.Open())
-			opened := time.Now()
-
-			corrected()
-			t.Logf("corrected %s after the API server was back", time.Since(opened))
-		})
-	}
-}
-
-// leadTo gives the Target another kubeconfig.
-func (f *fixture) leadTo(access *rest.Config) {
-	f.Helper()
-	kubeconfig, err := platform.KubeconfigFor(access)
-	require.NoError(f, err)
-	content, err := json.Marshal(config{"kubeconfig": string(kubeconfig)})
-	require.NoError(f, err)
-	encoded := v1alpha1.NewAnyJSON(content)
-	object := &v1alpha1.Target{ObjectMeta: f.meta("cluster")}
-	require.NoError(f, f.platform.Client().Get(f.ctx, client.ObjectKeyFromObject(object), object))
-	object.Spec.Configuration = &encoded
-	require.NoError(f, f.platform.Client().Update(f.ctx, object))
-}
-
-// settles waits until the status of the item stays as it is.
-func (f *fixture) settles() {
-	f.Helper()
-	version := ""
-	require.Eventually(f, func() bool {
-		before := version
-		version = ""
-		if f.platform.Client().Get(f.ctx, client.ObjectKeyFromObject(f.item), f.item) == nil {
-			version = f.item.ResourceVersion
-		}
-		return version != "" && version == before
-	}, 10*time.Second, time.Second)
 }
 
 // writers returns in whose name the deployer wrote objects of the namespace of the test on its target since a time.

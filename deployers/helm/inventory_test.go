@@ -417,7 +417,9 @@ var second struct {
 // elsewhere makes another cluster the target of the item, and keeps the old one open as the Target old.
 func (f *fixture) elsewhere() (old *target.Cluster) {
 	f.Helper()
-	second.Do(func() { second.cluster, second.err = f.platform.SecondCluster(context.Background(), "second", platform.Options{}) })
+	second.Do(func() {
+		second.cluster, second.err = f.platform.SecondCluster(context.Background(), "second", platform.Options{})
+	})
 	require.NoError(f, second.err)
 	old, f.cluster = f.cluster, f.openBy(second.cluster.Kubeconfig)
 	require.NoError(f, f.cluster.Client.Create(f.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}))

@@ -44,7 +44,7 @@ func (f *fixture) tryRemove() contract.Outcome {
 }
 
 func TestAnUninstallWaitsForItsObjects(t *testing.T) {
-	for name, uninstall := range map[string]config{"unset": {}, "true": {"wait": true}, "malformed": {"wait": "yes"}} {
+	for name, uninstall := range map[string]config{"unset": {}, "true": {"wait": true}, "D13 malformed": {"wait": "yes", "timeout": 1}} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			t.Cleanup(f.letGo)

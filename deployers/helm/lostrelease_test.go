@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/deployers/helm/engine"
@@ -47,6 +46,7 @@ func TestTheObjectsOfALostReleaseAreDeletedWithTheItem(t *testing.T) {
 	f.remove(f.deployer())
 	assert.False(t, f.hasWideRole())
 	assert.True(t, f.isGone("a") && f.isGone("b"))
+	assert.Empty(t, f.tryRemove().Warning, "a deletion that is repeated")
 }
 
 func TestTheDeletionOfALostReleaseSaysWhatStays(t *testing.T) {
@@ -68,14 +68,6 @@ func TestTheDeletionOfALostReleaseSaysWhatStays(t *testing.T) {
 		"marks; delete them by hand: ConfigMap "+f.namespace+"/a", outcome.Warning)
 	assert.False(t, f.hasWideRole())
 	assert.False(t, f.isGone("a") || f.isGone("b"))
-}
-
-func TestADeletionThatIsRepeatedWarnsOfNothing(t *testing.T) {
-	f := newFixture(t)
-	f.configure(f.with(f.clusterWide(), nil))
-	f.succeed(f.deployer())
-	f.remove(f.deployer())
-	assert.Empty(t, f.tryRemove().Warning)
 }
 
 func TestWhatALostReleaseHadAndTheNextHasNotGoes(t *testing.T) {
@@ -117,11 +109,4 @@ func TestAFailedJobAfterALossForgetsNothing(t *testing.T) {
 	f.remove(f.deployer())
 	assert.False(t, f.hasWideRole())
 	assert.True(t, f.isGone("a") && f.isGone("b"))
-}
-
-func TestDriftTellsOfALostRelease(t *testing.T) {
-	f := drifting(t, true, nil)
-	f.loseRelease()
-	require.NoError(t, f.platform.Client().Delete(f.ctx, f.deployed(&corev1.Secret{}, "s")))
-	f.awaitDrifted(metav1.ConditionTrue, "Not as deployed: Secret "+f.namespace+"/s is deleted, Secret "+f.namespace+"/sh.helm.release.v1.hello-world.v1 is deleted")
 }

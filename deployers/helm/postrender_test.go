@@ -73,6 +73,9 @@ func TestC25PostRenderersThatFailNeedAPerson(t *testing.T) {
 		"remote, of a path": {"https://example.org/patch.yaml", "", "postRenderers[0].kustomize"},
 	} {
 		for _, isRelease := range []bool{true, false} {
+			if !isRelease && name != "nothing to patch" {
+				continue // both modes render in the same way
+			}
 			t.Run(name, func(t *testing.T) {
 				f := newFixture(t)
 				patch := config{"patch": tc.patch}

@@ -206,7 +206,10 @@ func TestD11FailingAtomicInstallsEndTheJob(t *testing.T) {
 		"chart":                f.chart("1.0.0", map[string]string{"d": deploymentTemplate}),
 		"helmDeploymentConfig": config{"install": config{"atomic": true, "timeout": "1s", "retries": 1}},
 	})
-	assert.False(t, isFinal(f.fail(d)))
+	first := f.fail(d)
+	assert.False(t, isFinal(first))
+	require.ErrorContains(t, first, "has been uninstalled due to atomic being set")
+	assert.True(t, apierrors.IsNotFound(f.get("hello-world", &appsv1.Deployment{})))
 	assert.True(t, isFinal(f.fail(d)))
 	assert.Nil(t, f.release())
 }
@@ -236,17 +239,6 @@ func TestD11RetriesOfAJobMakeOneRevision(t *testing.T) {
 	}
 	assert.Equal(t, 3, f.release().Revision)
 	assert.Equal(t, engine.StatusFailed, f.release().Status)
-}
-
-func TestD13MalformedSettingsDoNotBlockTheUninstall(t *testing.T) {
-	f := newFixture(t)
-	chart := f.chart("1.0.0", map[string]string{"cm": named("a")})
-	f.configure(config{"chart": chart})
-	f.succeed(f.deployer())
-	f.configure(config{"chart": chart, "helmDeploymentConfig": config{"uninstall": config{"wait": "yes", "timeout": 1}}})
-	f.remove(f.deployer())
-	assert.True(t, f.isGone("a"))
-	assert.Nil(t, f.release())
 }
 
 func TestD10WorkloadsInListsHaveToBeReady(t *testing.T) {

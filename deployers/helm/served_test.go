@@ -117,17 +117,3 @@ func TestServedItem(t *testing.T) {
 	assert.True(t, apierrors.IsNotFound(f.get("hello-world", &corev1.ConfigMap{})))
 	assert.Nil(t, f.release())
 }
-
-func TestMissingChartTimesOutWithItsName(t *testing.T) {
-	f := newFixture(t)
-	f.serve()
-	ref := f.platform.Registry.Host + "/" + f.namespace + "/hello-world:0.0.5"
-	f.createItem(config{"chart": config{"ref": ref}}, 2*time.Second)
-	f.request()
-	status := f.finish()
-	assert.Equal(t, v1alpha1.PhaseFailed, status.Phase)
-	assert.Equal(t, "ProgressingTimeout", status.LastError.Reason)
-	assert.Contains(t, status.LastError.Codes, v1alpha1.ErrorTimeout)
-	assert.Contains(t, status.LastError.Message, ref)
-	assert.Contains(t, status.FirstError.Message, ref)
-}

@@ -353,22 +353,21 @@ spec: {chart: hello-world, version: 1.x, interval: 1h, sourceRef: {kind: HelmRep
 `, &sourcev1.HelmChart{ObjectMeta: f.meta("hello")}, sourceOf("HelmChart", "hello", ""))
 }
 
+// TestChartOfAFluxOCIRepository has an archive that the source has unpacked. TestItemWaitsForItsSourceByWatch has one as it was.
 func TestChartOfAFluxOCIRepository(t *testing.T) {
-	for operation, layer := range map[string]string{
-		"copy":    "{mediaType: application/vnd.cncf.helm.chart.content.v1.tar+gzip, operation: copy}",
-		"extract": "{mediaType: application/vnd.cncf.helm.chart.content.v1.tar+gzip, operation: extract}",
-	} {
-		t.Run(operation, func(t *testing.T) {
-			f := newFixture(t)
-			f.push("hello-world", "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate})
-			f.deploySource(`
+	f := newFixture(t)
+	f.push("hello-world", "1.0.0", map[string]string{"templates/cm.yaml": configMapTemplate})
+	f.deploySource(`
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: OCIRepository
 metadata: {name: hello, namespace: %[1]s}
-spec: {interval: 1h, insecure: true, url: "`+f.platform.Registry.URL(f.namespace+"/hello-world")+`", ref: {semver: 1.x}, layerSelector: `+layer+`}
+spec:
+  interval: 1h
+  insecure: true
+  url: "`+f.platform.Registry.URL(f.namespace+"/hello-world")+`"
+  ref: {semver: 1.x}
+  layerSelector: {mediaType: application/vnd.cncf.helm.chart.content.v1.tar+gzip, operation: extract}
 `, &sourcev1.OCIRepository{ObjectMeta: f.meta("hello")}, sourceOf("OCIRepository", "hello", ""))
-		})
-	}
 }
 
 func TestChartOfAFluxGitRepository(t *testing.T) {

@@ -31,32 +31,20 @@ func (f *fixture) wipe() {
 	require.NoError(f, f.platform.Client().Status().Update(f.ctx, f.item))
 }
 
-// specify changes the configuration of the stored item.
-func (f *fixture) specify(content config) {
-	f.Helper()
-	f.configure(content)
-	require.NoError(f, f.platform.Client().Update(f.ctx, f.item))
-}
-
 func TestAStandaloneItemWithoutStatusIsUninstalled(t *testing.T) {
-	for name, content := range map[string]config{"a release": {}, "objects of a chart": {"helmDeployment": false}} {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t)
-			f.serve()
-			content["chart"] = f.chart("1.0.0", map[string]string{"a": named("a")})
-			f.createItem(content, testTimeout)
-			f.request()
-			require.Equal(t, v1alpha1.PhaseSucceeded, f.finish().Phase)
-			f.wipe()
+	f := newFixture(t)
+	f.serve()
+	f.createItem(config{"chart": f.chart("1.0.0", map[string]string{"a": named("a")})}, testTimeout)
+	f.request()
+	require.Equal(t, v1alpha1.PhaseSucceeded, f.finish().Phase)
+	f.wipe()
 
-			require.NoError(t, f.platform.Client().Delete(f.ctx, f.item))
-			f.refresh()
-			f.request()
-			require.NoError(t, f.platform.AwaitGone(f.ctx, f.item))
+	require.NoError(t, f.platform.Client().Delete(f.ctx, f.item))
+	f.refresh()
+	f.request()
+	require.NoError(t, f.platform.AwaitGone(f.ctx, f.item))
 
-			f.isEmpty()
-		})
-	}
+	f.isEmpty()
 }
 
 func TestTheNextJobOfAStandaloneItemWithoutStatusFindsItsRelease(t *testing.T) {
@@ -78,20 +66,4 @@ func TestTheNextJobOfAStandaloneItemWithoutStatusFindsItsRelease(t *testing.T) {
 	assert.Equal(t, kept.UID, found.UID)
 	assert.Equal(t, 1, f.release().Revision)
 	assert.False(t, contract.HasLostRecord(f.item))
-}
-
-func TestTheNextJobOfAStandaloneItemWithoutStatusRemovesTheReleaseOfAnEarlierName(t *testing.T) {
-	f := newFixture(t)
-	f.serve()
-	f.createItem(config{"chart": f.chart("1.0.0", map[string]string{"a": named("a")}), "name": "before"}, testTimeout)
-	f.request()
-	require.Equal(t, v1alpha1.PhaseSucceeded, f.finish().Phase)
-	f.wipe()
-	f.specify(config{"chart": f.chart("1.0.0", map[string]string{"b": named("b")})})
-
-	f.request()
-
-	require.Equal(t, v1alpha1.PhaseSucceeded, f.finish().Phase)
-	assert.True(t, f.isGone("a"))
-	f.configMap("b")
 }
