@@ -88,10 +88,7 @@ func TestC25EveryChartIsCompared(t *testing.T) {
 func TestC25HelmSpecifics(t *testing.T) {
 	for _, row := range compared {
 		t.Run(row.chart, func(t *testing.T) {
-			t.Run("release", func(t *testing.T) { compareRelease(t, row.chart, "1", row.failsToUpgrade, row.cannotRollBack) })
-			if row.cannotRollBack {
-				t.Run("release that drops nothing", func(t *testing.T) { compareRelease(t, row.chart, "2", false, false) })
-			}
+			t.Run("release", func(t *testing.T) { compareRelease(t, row.chart, row.failsToUpgrade, row.cannotRollBack) })
 			t.Run("template", func(t *testing.T) {
 				compareTemplate(t, row.chart, row.failsToUpgrade, row.cannotReturn, append(slices.Clone(row.onlyTemplate), row.stays...))
 			})
@@ -99,8 +96,9 @@ func TestC25HelmSpecifics(t *testing.T) {
 	}
 }
 
-// compareRelease rolls back from an upgrade that fails with the values of the last version.
-func compareRelease(t *testing.T, name, last string, failsToUpgrade, cannotRollBack bool) {
+// compareRelease rolls back from upgrades that fail: with the values of the second version, which drops nothing, where the library cannot go back from those
+// of the first one, and with these.
+func compareRelease(t *testing.T, name string, failsToUpgrade, cannotRollBack bool) {
 	f := newFixture(t)
 	l := f.library()
 	files := chartFiles(t, name)
@@ -116,24 +114,31 @@ func compareRelease(t *testing.T, name, last string, failsToUpgrade, cannotRollB
 	f.isLike(l, "upgrade")
 
 	upgraded := f.objects()
-	if !failsToUpgrade {
+	rollsBack := func(to int, values string, isRefused bool) {
+		t.Helper()
 		bad := maps.Clone(files)
 		bad["templates/broken.yaml"] = broken
-		content := f.packed(bad, last, nil)
+		content := f.packed(bad, values, nil)
 		content["helmDeploymentConfig"] = config{"upgrade": config{"wait": false, "remediation": config{"retries": 0, "remediateLastFailure": true}}}
 		f.next(content)
 		require.True(t, isFinal(f.fail(f.deployer())))
-		require.Error(t, l.run(bad, last, true))
+		require.Error(t, l.run(bad, values, true))
 		rollback := action.NewRollback(l.helm)
-		rollback.Version = 2
-		assert.Equal(t, cannotRollBack, rollback.Run("hello-world") != nil)
+		rollback.Version = to
+		assert.Equal(t, isRefused, rollback.Run("hello-world") != nil)
 	}
 	if cannotRollBack {
+		rollsBack(2, "2", false)
+		f.isLike(l, "rollback that drops nothing")
+		rollsBack(4, "1", true)
 		assert.Equal(t, upgraded, f.objects(), "objects after the rollback")
 		f.remove(f.deployer())
 		assert.Empty(t, f.objects())
 		assert.Empty(t, f.revisions())
 		return
+	}
+	if !failsToUpgrade {
+		rollsBack(2, "1", false)
 	}
 	f.isLike(l, "rollback")
 	f.remove(f.deployer())

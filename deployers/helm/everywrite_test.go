@@ -129,18 +129,14 @@ var deaths = map[string]struct {
 			f.configure(f.bare("new", config{"updateStrategy": "apply"}))
 			return f
 		},
-		isApplied,
-	},
-	"object that apply takes over": {
-		func(t *testing.T) *fixture {
-			f := newFixture(t)
-			f.configure(f.bare("old", config{}))
-			f.succeed(f.deployer())
-			f.configure(f.bare("new", config{"updateStrategy": "apply"}))
-			f.newJob()
-			return f
+		func(f *fixture, end error) {
+			require.NoError(f, end)
+			object := &corev1.ConfigMap{}
+			require.NoError(f, f.get("hello-world", object))
+			assert.Equal(f, "new", object.Data["testData"])
+			require.Len(f, object.ManagedFields, 1)
+			assert.Equal(f, metav1.ManagedFieldsOperationApply, object.ManagedFields[0].Operation)
 		},
-		isApplied,
 	},
 	"object that is made anew": {
 		func(t *testing.T) *fixture {
@@ -156,15 +152,6 @@ var deaths = map[string]struct {
 			assert.Equal(f, "new", f.configMap("hello-world")["testData"])
 		},
 	},
-}
-
-func isApplied(f *fixture, end error) {
-	require.NoError(f, end)
-	object := &corev1.ConfigMap{}
-	require.NoError(f, f.get("hello-world", object))
-	assert.Equal(f, "new", object.Data["testData"])
-	require.Len(f, object.ManagedFields, 1)
-	assert.Equal(f, metav1.ManagedFieldsOperationApply, object.ManagedFields[0].Operation)
 }
 
 // TestDeathAfterEachWrite lets the process die after each write of a job to the target, and another one go on.

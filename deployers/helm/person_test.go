@@ -81,17 +81,22 @@ func overtaken(t *testing.T) (*fixture, person) {
 }
 
 func TestAPersonAtWorkOnAReleaseOfOursIsLeftAlone(t *testing.T) {
-	for _, status := range []release.Status{release.StatusPendingUpgrade, release.StatusPendingRollback} {
-		t.Run(string(status), func(t *testing.T) {
-			f, p := overtaken(t)
-			p.isAtWork(status, time.Minute)
-			f.newJob()
-			require.ErrorContains(t, f.fail(f.deployer()), "revision 2 of helm release "+f.namespace+"/hello-world is "+string(status))
-			assert.Equal(t, engine.Status(status), f.release().Status)
-			assert.Equal(t, 2, f.release().Revision)
-			assert.Equal(t, "of a person", f.configMap("hello-world")["testData"])
-		})
+	f, p := overtaken(t)
+	for _, status := range []release.Status{release.StatusPendingRollback, release.StatusPendingUpgrade} {
+		p.isAtWork(status, time.Minute)
+		f.newJob()
+		require.ErrorContains(t, f.fail(f.deployer()), "revision 2 of helm release "+f.namespace+"/hello-world is "+string(status))
+		assert.Equal(t, engine.Status(status), f.release().Status)
+		assert.Equal(t, 2, f.release().Revision)
+		assert.Equal(t, "of a person", f.configMap("hello-world")["testData"])
 	}
+	_, err := f.deployer().Delete(f.ctx, f.contractItem())
+	require.ErrorContains(t, err, "is pending-upgrade since", "a deletion waits as well")
+	f.configMap("hello-world")
+
+	p.isAtWork(release.StatusDeployed, time.Minute)
+	f.remove(f.deployer())
+	f.isEmpty()
 }
 
 func TestWhatAPersonLeftPendingIsUpgradedInTheEnd(t *testing.T) {
@@ -109,18 +114,6 @@ func TestTheRevisionOfAPersonIsNotTheOneOfTheJob(t *testing.T) {
 	f.succeed(f.deployer())
 	assert.Equal(t, 3, f.release().Revision)
 	assert.Equal(t, "of the item", f.configMap("hello-world")["testData"])
-}
-
-func TestADeletionWaitsForAPersonAtWork(t *testing.T) {
-	f, p := overtaken(t)
-	p.isAtWork(release.StatusPendingUpgrade, time.Minute)
-	_, err := f.deployer().Delete(f.ctx, f.contractItem())
-	require.ErrorContains(t, err, "is pending-upgrade since")
-	f.configMap("hello-world")
-
-	p.isAtWork(release.StatusDeployed, time.Minute)
-	f.remove(f.deployer())
-	f.isEmpty()
 }
 
 func TestTemplateModeWaitsForAPersonAtWork(t *testing.T) {

@@ -87,40 +87,39 @@ func TestAnUnchangedChartMakesNoRevisionAndRunsNoHook(t *testing.T) {
 	assert.NotEqual(t, hook, f.hookUID())
 }
 
+// TestWhatHasChangedMakesARevision changes one thing of a release after another. Other values: TestEmptyValuesMeanTheDefaultsAgain.
 func TestWhatHasChangedMakesARevision(t *testing.T) {
-	for name, change := range map[string]func(f *fixture, with config){
-		"values": func(_ *fixture, with config) { with["values"] = config{"testData": "other"} },
-		"chart": func(f *fixture, with config) {
+	f := newFixture(t)
+	with := f.unchanged()
+	f.configure(with)
+	f.succeed(f.deployer())
+	for _, change := range []struct {
+		name string
+		make func()
+	}{
+		{"chart", func() {
 			with["chart"] = raw(archive(f, "1.0.1", map[string]string{"templates/cm.yaml": configMapTemplate}))
-		},
-		"settings": func(_ *fixture, with config) {
-			with["helmDeploymentConfig"] = config{"upgrade": config{"takeOwnership": true}}
-		},
-		"force annotation": func(f *fixture, _ config) {
+		}},
+		{"settings", func() { with["helmDeploymentConfig"] = config{"upgrade": config{"takeOwnership": true}} }},
+		{"force annotation", func() {
 			metav1.SetMetaDataAnnotation(&f.item.ObjectMeta, meta.ForceRequestAnnotation, "2026-01-01T00:00:00Z")
-		},
-		"a revision of a person": func(f *fixture, _ config) { f.person().upgrade(personFiles, ofPerson) },
-		"a failed revision": func(f *fixture, with config) {
+		}},
+		{"a revision of a person", func() { f.person().upgrade(personFiles, ofPerson) }},
+		{"a failed revision", func() {
 			f.next(config{"chart": f.chart("1.0.2", map[string]string{"cm": named("a"), "s": broken})})
 			f.fail(f.deployer())
-		},
+		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t)
-			with := f.unchanged()
-			f.configure(with)
-			f.succeed(f.deployer())
-			change(f, with)
-			before := f.release().Revision
-			f.next(with)
-			f.succeed(f.deployer())
-			made := f.release().Revision
-			assert.Equal(t, before+1, made)
+		change.make()
+		before := f.release().Revision
+		f.next(with)
+		f.succeed(f.deployer())
+		made := f.release().Revision
+		assert.Equal(t, before+1, made, change.name)
 
-			f.newJob()
-			f.succeed(f.deployer())
-			assert.Equal(t, made, f.release().Revision, "once")
-		})
+		f.newJob()
+		f.succeed(f.deployer())
+		assert.Equal(t, made, f.release().Revision, "%s: once", change.name)
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/flux-landscaper/flux-landscaper/deployers/contract"
 )
 
 // define makes a definition of the kind Thing, of the namespace's own group, with the versions v1beta1 and v1.
@@ -64,89 +66,6 @@ func thingOf(group, version, name string) string {
 	return "apiVersion: " + group + "/" + version + "\nkind: Thing\nmetadata: {name: " + name + "}\n"
 }
 
-// TestLeftoversOfVersionsThatWentAreDeleted fails an upgrade after it has made an object of a version that the target does not serve any more later.
-func TestLeftoversOfVersionsThatWentAreDeleted(t *testing.T) {
-	for name, isNew := range map[string]bool{"known from before": false, "after a restart": true} {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t)
-			definition, group := f.define()
-			f.cluster = f.open()
-			d := f.deployer()
-			f.configure(config{"chart": f.chart("1.0.0", map[string]string{"a": named("a")})})
-			f.succeed(d)
-			f.next(config{"chart": f.chart("1.1.0", map[string]string{
-				"a": named("a"), "t": thingOf(group, "v1beta1", "one"), "z": thingOf(group, "v1beta1", "Refused"),
-			})})
-			f.fail(d)
-			require.True(t, f.hasThing(group, "one"))
-
-			f.dropVersion(definition, group)
-			if isNew {
-				f.cluster = f.open()
-			}
-			f.next(config{"chart": f.chart("1.2.0", map[string]string{"a": named("a")})})
-			f.succeed(d)
-			assert.False(t, f.hasThing(group, "one"))
-		})
-	}
-}
-
-// TestReleasesOfVersionsThatWentAreUninstalled removes the version that a release has an object of from what the target serves.
-func TestReleasesOfVersionsThatWentAreUninstalled(t *testing.T) {
-	for name, isNew := range map[string]bool{"known from before": false, "after a restart": true} {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t)
-			definition, group := f.define()
-			f.cluster = f.open()
-			f.configure(config{"chart": f.chart("1.0.0", map[string]string{"a": named("a"), "t": thingOf(group, "v1beta1", "one")})})
-			f.succeed(f.deployer())
-			f.dropVersion(definition, group)
-			if isNew {
-				f.cluster = f.open()
-			}
-			f.remove(f.deployer())
-			assert.False(t, f.hasThing(group, "one"))
-			f.isEmpty()
-		})
-	}
-}
-
-// TestListsOfKindsThatWentAreUninstalled has an object of such a kind among others in a List.
-func TestListsOfKindsThatWentAreUninstalled(t *testing.T) {
-	f := newFixture(t)
-	definition, group := f.define()
-	f.cluster = f.open()
-	f.configure(config{"chart": f.chart("1.0.0", map[string]string{"list": "apiVersion: v1\nkind: List\nitems:\n" +
-		"- {apiVersion: v1, kind: ConfigMap, metadata: {name: listed}}\n- {apiVersion: " + group + "/v1, kind: Thing, metadata: {name: one}}\n"})})
-	f.succeed(f.deployer())
-	f.configMap("listed")
-	require.NoError(t, f.cluster.Client.Delete(f.ctx, definition))
-	f.awaitServed(group, "v1", false)
-	f.cluster = f.open()
-	f.remove(f.deployer())
-	f.isEmpty()
-}
-
-// TestReleasesOfKindsThatWentAreUninstalled deletes a definition, and with it the objects of its kind, before the release that has one.
-func TestReleasesOfKindsThatWentAreUninstalled(t *testing.T) {
-	for name, isNew := range map[string]bool{"known from before": false, "after a restart": true} {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t)
-			definition, group := f.define()
-			f.cluster = f.open()
-			f.configure(config{"chart": f.chart("1.0.0", map[string]string{"a": named("a"), "t": thingOf(group, "v1", "one")})})
-			f.succeed(f.deployer())
-			require.NoError(t, f.cluster.Client.Delete(f.ctx, definition))
-			f.awaitServed(group, "v1", false)
-			if isNew {
-				f.cluster = f.open()
-			}
-			f.remove(f.deployer())
-			f.isEmpty()
-		})
-	}
-}
-
 // thing returns a Thing that has to exist.
 func (f *fixture) thing(group, name string) *unstructured.Unstructured {
 	f.Helper()
@@ -156,61 +75,128 @@ func (f *fixture) thing(group, name string) *unstructured.Unstructured {
 	return thing
 }
 
-// TestReleasesOfVersionsThatWentAreUpgraded has objects of the version that is gone which the next revision has in the new version, and has not.
-func TestReleasesOfVersionsThatWentAreUpgraded(t *testing.T) {
-	f := newFixture(t)
-	definition, group := f.define()
-	f.cluster = f.open()
-	f.configure(config{"chart": f.chart("1.0.0", map[string]string{
-		"a": named("a"), "one": thingOf(group, "v1beta1", "one") + "spec: {stays: true, goes: true}\n", "two": thingOf(group, "v1beta1", "two"),
-	})})
-	f.succeed(f.deployer())
-	before := f.thing(group, "one")
-	f.dropVersion(definition, group)
-	f.cluster = f.open()
-
-	f.next(config{"chart": f.chart("1.1.0", map[string]string{"a": named("a"), "one": thingOf(group, "v1", "one") + "spec: {stays: true}\n"})})
-	f.succeed(f.deployer())
-	after := f.thing(group, "one")
-	assert.Equal(t, before.GetUID(), after.GetUID())
-	assert.Equal(t, map[string]any{"stays": true}, after.Object["spec"])
-	assert.False(t, f.hasThing(group, "two"))
-	assert.Equal(t, 2, f.release().Revision)
+// thatGoes is what is deployed before something goes from what the target serves, and what happens then.
+type thatGoes struct {
+	begin, end func(f *fixture, group string)
+	// knowsItFromBefore says that the process has seen the target with it.
+	knowsItFromBefore bool
 }
 
-func TestReleasesOfKindsThatWentAreUpgraded(t *testing.T) {
-	f := newFixture(t)
-	definition, group := f.define()
-	f.cluster = f.open()
-	f.configure(config{"chart": f.chart("1.0.0", map[string]string{"a": named("a"), "one": thingOf(group, "v1", "one")})})
-	f.succeed(f.deployer())
-	require.NoError(t, f.cluster.Client.Delete(f.ctx, definition))
-	f.awaitServed(group, "v1", false)
-	f.cluster = f.open()
-
-	f.next(config{"chart": f.chart("1.1.0", map[string]string{"b": named("b")})})
-	f.succeed(f.deployer())
-	assert.True(t, f.isGone("a"))
-	assert.False(t, f.isGone("b"))
+// goes begins all of them on one definition, lets something of it go, and ends them.
+func goes(t *testing.T, all map[string]thatGoes, gone func(f *fixture, definition *unstructured.Unstructured, group string)) {
+	t.Helper()
+	host, begun := newFixture(t), map[string]*fixture{}
+	host.ctx = t.Context() // for as long as all of them take
+	definition, group := host.define()
+	for name, one := range all {
+		begun[name] = newFixture(t)
+		begun[name].ctx = t.Context()
+		one.begin(begun[name], group)
+	}
+	gone(host, definition, group)
+	for name, one := range all {
+		t.Run(name, func(t *testing.T) {
+			f := begun[name]
+			f.T = t
+			if !one.knowsItFromBefore {
+				f.cluster = f.open()
+			}
+			one.end(f, group)
+		})
+	}
 }
 
-// TestARollbackPassesOverVersionsThatWent fails an upgrade to the new version of a kind, and goes back to a revision with the old one.
-func TestARollbackPassesOverVersionsThatWent(t *testing.T) {
-	f := newFixture(t)
-	definition, group := f.define()
-	f.cluster = f.open()
-	settings := config{"upgrade": config{"remediation": config{"retries": 0, "remediateLastFailure": true}}}
-	f.configure(config{"helmDeploymentConfig": settings, "chart": f.chart("1.0.0", map[string]string{"a": named("a"), "one": thingOf(group, "v1beta1", "one")})})
+// first makes the first revision of a chart with these templates, and the ConfigMap a.
+func (f *fixture) first(settings config, templates map[string]string) {
+	f.Helper()
+	templates["a"] = named("a")
+	f.configure(config{"chart": f.chart("1.0.0", templates), "helmDeploymentConfig": settings})
 	f.succeed(f.deployer())
-	before := f.thing(group, "one")
-	f.dropVersion(definition, group)
-	f.cluster = f.open()
+}
 
-	f.next(config{"helmDeploymentConfig": settings, "chart": f.chart("1.1.0", map[string]string{
-		"a": named("a"), "one": thingOf(group, "v1", "one"), "z": named("Refused"),
-	})})
-	require.ErrorContains(t, f.fail(f.deployer()), "rolled back as revision 3")
-	assert.Equal(t, before.GetUID(), f.thing(group, "one").GetUID())
+func TestWhatHasVersionsThatWent(t *testing.T) {
+	processes := map[*fixture]contract.Deployer{}
+	failsAnUpgrade := func(f *fixture, group string) {
+		f.first(nil, map[string]string{})
+		processes[f] = f.deployer()
+		f.next(config{"chart": f.chart("1.1.0", map[string]string{
+			"a": named("a"), "t": thingOf(group, "v1beta1", "one"), "z": thingOf(group, "v1beta1", "Refused"),
+		})})
+		f.fail(processes[f])
+		require.True(f, f.hasThing(group, "one"))
+	}
+	losesLeftovers := func(f *fixture, group string) {
+		f.next(config{"chart": f.chart("1.2.0", map[string]string{"a": named("a")})})
+		f.succeed(processes[f])
+		assert.False(f, f.hasThing(group, "one"))
+	}
+	hasOne := func(f *fixture, group string) { f.first(nil, map[string]string{"t": thingOf(group, "v1beta1", "one")}) }
+	isUninstalled := func(f *fixture, group string) {
+		f.remove(f.deployer())
+		assert.False(f, f.hasThing(group, "one"))
+		f.isEmpty()
+	}
+	var before, kept types.UID
+	remedies := config{"upgrade": config{"remediation": config{"retries": 0, "remediateLastFailure": true}}}
+	goes(t, map[string]thatGoes{
+		"leftovers, known from before": {failsAnUpgrade, losesLeftovers, true},
+		"leftovers, after a restart":   {failsAnUpgrade, losesLeftovers, false},
+		"uninstall, known from before": {hasOne, isUninstalled, true},
+		"uninstall, after a restart":   {hasOne, isUninstalled, false},
+		// The next revision has one object in the new version, and not the other one.
+		"upgrade": {func(f *fixture, group string) {
+			f.first(nil, map[string]string{
+				"one": thingOf(group, "v1beta1", "one") + "spec: {stays: true, goes: true}\n", "two": thingOf(group, "v1beta1", "two"),
+			})
+			before = f.thing(group, "one").GetUID()
+		}, func(f *fixture, group string) {
+			f.next(config{"chart": f.chart("1.1.0", map[string]string{"a": named("a"), "one": thingOf(group, "v1", "one") + "spec: {stays: true}\n"})})
+			f.succeed(f.deployer())
+			after := f.thing(group, "one")
+			assert.Equal(f, before, after.GetUID())
+			assert.Equal(f, map[string]any{"stays": true}, after.Object["spec"])
+			assert.False(f, f.hasThing(group, "two"))
+			assert.Equal(f, 2, f.release().Revision)
+		}, false},
+		// An upgrade to the new version fails, and goes back to a revision with the old one.
+		"rollback": {func(f *fixture, group string) {
+			f.first(remedies, map[string]string{"one": thingOf(group, "v1beta1", "one")})
+			kept = f.thing(group, "one").GetUID()
+		}, func(f *fixture, group string) {
+			f.next(config{"helmDeploymentConfig": remedies, "chart": f.chart("1.1.0", map[string]string{
+				"a": named("a"), "one": thingOf(group, "v1", "one"), "z": named("Refused"),
+			})})
+			require.ErrorContains(f, f.fail(f.deployer()), "rolled back as revision 3")
+			assert.Equal(f, kept, f.thing(group, "one").GetUID())
+		}, false},
+	}, (*fixture).dropVersion)
+}
+
+// TestReleasesOfKindsThatWent deletes a definition, and with it the objects of its kind, before the releases that have one, one of them also in a List.
+func TestReleasesOfKindsThatWent(t *testing.T) {
+	hasOne := func(f *fixture, group string) { f.first(nil, map[string]string{"t": thingOf(group, "v1", "one")}) }
+	hasMore := func(f *fixture, group string) {
+		f.first(nil, map[string]string{"t": thingOf(group, "v1", "one"), "list": "apiVersion: v1\nkind: List\nitems:\n" +
+			"- {apiVersion: v1, kind: ConfigMap, metadata: {name: listed}}\n- {apiVersion: " + group + "/v1, kind: Thing, metadata: {name: two}}\n"})
+		f.configMap("listed")
+	}
+	isUninstalled := func(f *fixture, _ string) {
+		f.remove(f.deployer())
+		f.isEmpty()
+	}
+	goes(t, map[string]thatGoes{
+		"uninstall, known from before": {hasOne, isUninstalled, true},
+		"uninstall, after a restart":   {hasMore, isUninstalled, false},
+		"upgrade": {hasOne, func(f *fixture, _ string) {
+			f.next(config{"chart": f.chart("1.1.0", map[string]string{"b": named("b")})})
+			f.succeed(f.deployer())
+			assert.True(f, f.isGone("a"))
+			assert.False(f, f.isGone("b"))
+		}, false},
+	}, func(f *fixture, definition *unstructured.Unstructured, group string) {
+		require.NoError(f, f.cluster.Client.Delete(f.ctx, definition))
+		f.awaitServed(group, "v1", false)
+	})
 }
 
 // TestAChartWithWhatTheTargetServesNoMoreFailsAtOnce tells what is gone from a kind whose definition may come.

@@ -73,7 +73,7 @@ func TestD17WaitingItemsHoldUpNoOther(t *testing.T) {
 			f := newFixture(t)
 			f.serveWith(contract.Options{Concurrency: 2})
 			f.silentTarget()
-			items := f.crowd(16, tc.target, f.with(tc.files, tc.settings))
+			items := f.crowd(6, tc.target, f.with(tc.files, tc.settings))
 			for _, item := range items {
 				require.NoError(t, f.platform.Await(f.ctx, item, func() bool { return item.Status.Phase == v1alpha1.PhaseProgressing }))
 			}
