@@ -32,52 +32,53 @@ func mortalHost(t *testing.T, life *mortal.Life, host *target.Cluster) *target.C
 	return &dying
 }
 
-// TestDeathAfterEachWrite ends the process after each write to the host cluster, from the first job to the deletion, and starts another one: the
-// container runs once for each job all the same, its state counts each run, and nothing is left in the end.
+// stages are the jobs in the life of an item.
+var stages = []string{"first job", "second job", "deletion"}
+
+// TestDeathAfterEachWrite ends the process after the first write to the host cluster in each job of an item, in the life of the next item after the second
+// one, and so on until no job has as many, and each time starts another one: the container runs once for each job all the same, its state counts each run,
+// and nothing is left in the end.
 func TestDeathAfterEachWrite(t *testing.T) {
-	for _, stage := range []string{"first job", "second job", "deletion"} {
-		t.Run(stage, func(t *testing.T) {
-			t.Parallel()
-			s := serve(t)
-			for writes := 1; ; writes++ {
-				if !s.dieIn(stage, writes) {
-					require.Greater(t, writes, 3, "the stage has writes")
-					return
-				}
-			}
-		})
+	s, deaths := serve(t), map[string]int{}
+	for writes := 1; s.dieAfter(writes, deaths); writes++ {
+		require.Less(t, writes, 100)
+	}
+	for _, stage := range stages {
+		assert.Greater(t, deaths[stage], 2, "the %s has writes", stage)
 	}
 }
 
-// dieIn takes an item through its life and lets the process die in a stage. It returns false where the stage has fewer writes.
-func (s *served) dieIn(stage string, writes int) bool {
+// dieAfter takes an item through its life and lets the process die after so many writes in each job that has had one less in the life before. It returns
+// false where none has as many.
+func (s *served) dieAfter(writes int, deaths map[string]int) (hasDied bool) {
 	t, host := s.t, s.options.Host
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "log")
 	item := s.item(fmt.Sprintf("item-%d", writes), script("echo $OPERATION >> "+log+`
 n=$(cat "$STATE_PATH/n" 2>/dev/null || echo 0); echo $((n+1)) > "$STATE_PATH/n"; echo "n: $((n+1))" > "$EXPORTS_PATH"`))
 	require.NoError(t, s.p.Client().Create(t.Context(), item))
-	hasDied := false
-	for _, name := range []string{"first job", "second job", "deletion"} {
-		life := &mortal.Life{}
-		if name == stage {
+	for _, stage := range stages {
+		life, isMortal := &mortal.Life{}, deaths[stage] == writes-1
+		if isMortal {
 			life.Arm(writes, true)
 			s.restart(mortalHost(t, life, host))
 		}
-		if name == "deletion" {
+		if stage == "deletion" {
 			require.NoError(t, s.p.Client().Delete(t.Context(), item))
 		}
 		s.begin(item)
 		require.Eventually(t, func() bool { return life.IsDead() || s.isDone(item) }, pace.Within(10*time.Second), 10*time.Millisecond)
-		if name == stage {
-			hasDied = life.IsDead()
+		if isMortal {
+			if life.IsDead() {
+				deaths[stage], hasDied = writes, true
+			}
 			s.restart(host)
 		}
 		require.Eventually(t, func() bool { return s.isDone(item) }, pace.Within(10*time.Second), 10*time.Millisecond, "death after write %d of the %s: %v", writes, stage, s.left())
 	}
 	runs, err := os.ReadFile(log)
 	require.NoError(t, err)
-	assert.Equal(t, "RECONCILE\nRECONCILE\nDELETE\n", string(runs), "death after write %d of the %s", writes, stage)
+	assert.Equal(t, "RECONCILE\nRECONCILE\nDELETE\n", string(runs), "death after write %d of each job", writes)
 	assert.Empty(t, s.left())
 	return hasDied
 }

@@ -5,8 +5,6 @@ package container
 
 import (
 	"io"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -44,7 +42,8 @@ func (s *served) awaitNoPod(item *v1alpha1.DeployItem, since time.Time) time.Dur
 	return time.Since(since)
 }
 
-func TestInterruptEndsThePod(t *testing.T) {
+// TestARunningPodEnds ends one Pod of an item after another: by an interrupt, by one while no deployer runs, by a new job and by a deletion.
+func TestARunningPodEnds(t *testing.T) {
 	s := serve(t)
 	item := s.create(script("sleep 300"))
 	s.awaitPod(item, corev1.PodRunning)
@@ -53,8 +52,23 @@ func TestInterruptEndsThePod(t *testing.T) {
 	assert.Less(t, s.awaitNoPod(item, begun), pace.Within(endsWithin))
 	s.awaitLeft(func(left map[string][]string) bool { return len(left["Secret"]) == 0 })
 
+	s.configure(item, script("sleep 300"))
+	s.awaitPod(item, corev1.PodRunning)
+	s.stop()
+	s.interrupt(item)
+	s.start()
+	s.awaitNoPod(item, time.Now())
+
+	s.configure(item, script("sleep 300"))
+	old := s.awaitPod(item, corev1.PodRunning)
 	s.configure(item, script("true"))
 	s.succeed(item)
+	assert.NotEqual(t, old.Annotations[sidecar.Job], item.Status.JobID)
+
+	s.configure(item, script(`[ "$OPERATION" = DELETE ] || sleep 300`))
+	s.awaitPod(item, corev1.PodRunning)
+	s.remove(item)
+	assert.Empty(t, s.left())
 }
 
 func TestTimeoutEndsThePod(t *testing.T) {
@@ -67,33 +81,6 @@ func TestTimeoutEndsThePod(t *testing.T) {
 	assert.Less(t, s.awaitNoPod(item, time.Now()), pace.Within(endsWithin))
 	assert.Contains(t, item.Status.LastError.Codes, v1alpha1.ErrorTimeout)
 	assert.Contains(t, item.Status.LastError.Message, `timeout at: "container deployer: start reconcile"`)
-}
-
-func TestInterruptWhileTheDeployerIsAwayEndsThePodAfterwards(t *testing.T) {
-	s := serve(t)
-	item := s.create(script("sleep 300"))
-	s.awaitPod(item, corev1.PodRunning)
-	s.stop()
-	s.interrupt(item)
-	s.start()
-	s.awaitNoPod(item, time.Now())
-}
-
-func TestNewJobEndsThePodOfTheLastOne(t *testing.T) {
-	s := serve(t)
-	item := s.create(script("sleep 300"))
-	old := s.awaitPod(item, corev1.PodRunning)
-	s.configure(item, script("true"))
-	s.succeed(item)
-	assert.NotEqual(t, old.Annotations[sidecar.Job], item.Status.JobID)
-}
-
-func TestDeletionWhileTheContainerRuns(t *testing.T) {
-	s := serve(t)
-	item := s.create(script(`[ "$OPERATION" = DELETE ] || sleep 300`))
-	s.awaitPod(item, corev1.PodRunning)
-	s.remove(item)
-	assert.Empty(t, s.left())
 }
 
 func TestItemThatNeverRanGoesWithoutRunning(t *testing.T) {
@@ -202,15 +189,4 @@ func TestOneWaitingItemHoldsNoWorker(t *testing.T) {
 	hanging := s.create(script("sleep 300"))
 	s.awaitPod(hanging, corev1.PodRunning)
 	s.succeed(s.add(s.item("other", script("true"))))
-}
-
-func TestEveryRunHappensOnce(t *testing.T) {
-	s := serve(t)
-	log := filepath.Join(t.TempDir(), "log")
-	item := s.create(script("echo $OPERATION >> " + log))
-	s.succeed(item)
-	s.remove(item)
-	runs, err := os.ReadFile(log)
-	require.NoError(t, err)
-	assert.Equal(t, "RECONCILE\nDELETE\n", string(runs))
 }

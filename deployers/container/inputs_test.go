@@ -31,11 +31,11 @@ import (
 type document = map[string]any
 
 // target creates a Target of a type that no deployer knows.
-func (s *served) target(spec document) {
+func (s *served) target(name string, spec document) {
 	s.t.Helper()
 	spec["type"] = "example.com/anything"
 	raw, err := json.Marshal(document{"apiVersion": "landscaper.gardener.cloud/v1alpha1", "kind": "Target",
-		"metadata": document{"name": "place", "namespace": s.namespace}, "spec": spec})
+		"metadata": document{"name": name, "namespace": s.namespace}, "spec": spec})
 	require.NoError(s.t, err)
 	require.NoError(s.t, s.p.ApplyYAML(s.t.Context(), string(raw)))
 }
@@ -130,6 +130,7 @@ func TestReferenceToTheHostClusterWaitsForLeave(t *testing.T) {
 }
 
 func TestCredentialsOfTheHostClusterStayThere(t *testing.T) {
+	s, count := serve(t, edge), 0
 	for name, test := range map[string]struct{ script, says string }{
 		"exported as a whole":   {`cp "$TARGET_PATH" "$EXPORTS_PATH"`, "a credential of the target"},
 		"exported in a text":    {`echo "word: it is TOKEN then" >"$EXPORTS_PATH"`, "a credential of the target"},
@@ -138,10 +139,13 @@ func TestCredentialsOfTheHostClusterStayThere(t *testing.T) {
 		"printed at the end":    {`cat "$TARGET_PATH" >&2; exit 7`, "ended with exit code 7"},
 		"kept in the state":     {`cp "$TARGET_PATH" "$STATE_PATH"; echo "server: https://here.example.com" >"$EXPORTS_PATH"`, ""},
 	} {
+		count++
+		called := fmt.Sprintf("access-%d", count)
 		t.Run(name, func(t *testing.T) {
-			s := serve(t, edge)
+			t.Parallel()
+			s := s.in(t)
 			found := `$(grep -o 'fenced-token-[a-z0-9]*' "$TARGET_PATH")`
-			item := s.refer("access", "edge", s.namespace, strings.ReplaceAll(test.script, "TOKEN", found), nil)
+			item := s.refer(called, "edge", s.namespace, strings.ReplaceAll(test.script, "TOKEN", found), nil)
 			if test.says == "" {
 				s.succeed(item)
 				return
@@ -154,6 +158,9 @@ func TestCredentialsOfTheHostClusterStayThere(t *testing.T) {
 }
 
 func TestTargetWithItsContent(t *testing.T) {
+	s, count := serve(t), 0
+	require.NoError(t, s.p.Client().Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "login"},
+		Data: map[string][]byte{"one": []byte("a: 1"), "two": []byte("text")}}))
 	for name, test := range map[string]struct {
 		spec    document
 		content string
@@ -162,13 +169,14 @@ func TestTargetWithItsContent(t *testing.T) {
 		"Secret with key":    {document{"secretRef": document{"name": "login", "key": "one"}}, "a: 1"},
 		"Secret without key": {document{"secretRef": document{"name": "login"}}, `{"one":{"a":1},"two":"text"}`},
 	} {
+		count++
+		called := fmt.Sprintf("place-%d", count)
 		t.Run(name, func(t *testing.T) {
-			s := serve(t)
-			require.NoError(t, s.p.Client().Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "login"},
-				Data: map[string][]byte{"one": []byte("a: 1"), "two": []byte("text")}}))
-			s.target(test.spec)
-			item := s.item("item", script(`cp "$TARGET_PATH" "$EXPORTS_PATH"`))
-			item.Spec.Target = &v1alpha1.DeployItemTarget{Name: "place"}
+			t.Parallel()
+			s := s.in(t)
+			s.target(called, test.spec)
+			item := s.item(called, script(`cp "$TARGET_PATH" "$EXPORTS_PATH"`))
+			item.Spec.Target = &v1alpha1.DeployItemTarget{Name: called}
 			s.add(item)
 
 			s.succeed(item)
@@ -179,7 +187,7 @@ func TestTargetWithItsContent(t *testing.T) {
 			}
 			require.NoError(t, json.Unmarshal([]byte(s.exports(item)), &exported))
 			assert.Equal(t, "Target", exported.Target.Kind)
-			assert.Equal(t, "place", exported.Target.Name)
+			assert.Equal(t, called, exported.Target.Name)
 			assert.Equal(t, test.content, exported.Content)
 		})
 	}
@@ -194,7 +202,7 @@ func TestNoTargetIsNull(t *testing.T) {
 
 func TestMissingTargetFailsAndDeletionWaitsForIt(t *testing.T) {
 	s := serve(t)
-	s.target(document{"config": document{}})
+	s.target("place", document{"config": document{}})
 	item := s.item("item", script("true"))
 	item.Spec.Target = &v1alpha1.DeployItemTarget{Name: "place"}
 	s.succeed(s.add(item))
@@ -205,7 +213,7 @@ func TestMissingTargetFailsAndDeletionWaitsForIt(t *testing.T) {
 	require.NoError(t, s.p.Client().Delete(t.Context(), item))
 	s.begin(item)
 	s.await(item, func() bool { return item.Status.LastError != nil && item.Status.Phase == v1alpha1.PhaseDeleting })
-	s.target(document{"config": document{}})
+	s.target("place", document{"config": document{}})
 	require.NoError(t, s.p.AwaitGone(t.Context(), item))
 }
 
@@ -367,7 +375,7 @@ func TestContainerRunsAgainByTheClock(t *testing.T) {
 
 func TestContainersCannotBeHeldToAnAccount(t *testing.T) {
 	s := serve(t)
-	s.target(document{"config": document{}, "serviceAccountName": "limited"})
+	s.target("place", document{"config": document{}, "serviceAccountName": "limited"})
 	item := s.item("item", script("true"))
 	item.Spec.Target = &v1alpha1.DeployItemTarget{Name: "place"}
 	s.fail(s.add(item), "which no container can be held to")

@@ -83,21 +83,6 @@ func TestFailureOfTheContainer(t *testing.T) {
 	assert.JSONEq(t, `{"kept": "saved"}`, s.exports(item), "the state of a failed run is kept")
 }
 
-func TestImageThatCannotBePulledFailsAtOnce(t *testing.T) {
-	s := serve(t)
-	item := s.create("image: " + brokenImage)
-	s.fail(item, "ErrImagePull: failed to resolve reference "+brokenImage)
-	assert.Equal(t, "ErrImagePull", item.Status.LastError.Reason)
-	s.awaitLeft(func(left map[string][]string) bool { return len(left["Pod"]) == 0 })
-}
-
-func TestUnschedulablePodFailsAtOnce(t *testing.T) {
-	s := serve(t)
-	item := s.create("image: " + nowhereImage)
-	s.fail(item, "cannot be scheduled: 0/1 nodes are available: 1 Insufficient cpu.")
-	s.awaitLeft(func(left map[string][]string) bool { return len(left["Pod"]) == 0 })
-}
-
 func TestForceCleanupRunsNoContainer(t *testing.T) {
 	s := serve(t)
 	item := s.create(script(`[ "$OPERATION" = RECONCILE ]`))
@@ -125,8 +110,10 @@ func TestForceCleanupEndsADeletionThatHangs(t *testing.T) {
 func TestAFailureIsWrittenOnceAndWaitingCostsNothing(t *testing.T) {
 	s := serve(t)
 	failed := s.create("image: " + brokenImage)
-	s.fail(failed, "ErrImagePull")
-	waiting := make([]*v1alpha1.DeployItem, 20)
+	s.fail(failed, "ErrImagePull: failed to resolve reference "+brokenImage)
+	assert.Equal(t, "ErrImagePull", failed.Status.LastError.Reason)
+	s.fail(s.add(s.item("unschedulable", "image: "+nowhereImage)), "cannot be scheduled: 0/1 nodes are available: 1 Insufficient cpu.")
+	waiting := make([]*v1alpha1.DeployItem, 5)
 	for i := range waiting {
 		waiting[i] = s.add(s.item(fmt.Sprintf("waiting-%d", i), script("sleep 300")))
 	}

@@ -155,6 +155,13 @@ func (s *served) start() {
 	}
 }
 
+// in is the same deployer for a part of the test.
+func (s *served) in(t *testing.T) *served {
+	copied := *s
+	copied.t = t
+	return &copied
+}
+
 // script is a configuration that runs a script of a shell.
 func script(text string) string {
 	raw, _ := json.Marshal(text)

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +27,8 @@ func (s *served) told(item *v1alpha1.DeployItem) string {
 	s.t.Helper()
 	events := &corev1.EventList{}
 	require.Eventually(s.t, func() bool {
-		return s.p.Client().List(s.t.Context(), events, client.InNamespace(item.Namespace)) == nil && len(events.Items) > 0
+		return s.p.Client().List(s.t.Context(), events, client.InNamespace(item.Namespace)) == nil &&
+			slices.ContainsFunc(events.Items, func(e corev1.Event) bool { return e.InvolvedObject.Name == item.Name })
 	}, time.Minute, 20*time.Millisecond, "the failure has an event")
 	raw, err := json.Marshal([]any{item.Status, events.Items})
 	require.NoError(s.t, err)
@@ -36,6 +38,7 @@ func (s *served) told(item *v1alpha1.DeployItem) string {
 const planted = "p7xk2vq9sunflower"
 
 func TestWhatAContainerWasGivenIsNotShown(t *testing.T) {
+	s, count := serve(t), 0
 	kubeconfig := "apiVersion: v1\nkind: Config\nclusters: [{name: plain-name, cluster: {server: https://plain.example.com}}]\n" +
 		"users: [{name: plain-user, user: {token: " + planted + "}}]\n"
 	key := base64.StdEncoding.EncodeToString([]byte("-----BEGIN KEY-----\n" + planted + "\n-----END KEY-----\n"))
@@ -52,12 +55,15 @@ func TestWhatAContainerWasGivenIsNotShown(t *testing.T) {
 		"key of a target":      {document{"config": document{"users": []any{document{"user": document{"client-key-data": key}}}}}, "", `echo p7xk2vq9sun""flower >&2`},
 		"key of a target, raw": {document{"config": document{"kubeconfig": strings.ReplaceAll(kubeconfig, planted, key)}}, "", `cat "$TARGET_PATH" >&2`},
 	} {
+		count++
+		called := fmt.Sprintf("item-%d", count)
 		t.Run(name, func(t *testing.T) {
-			s := serve(t)
-			item := s.item("item", script(test.script+`; echo plain-text >&2; exit 7`)+test.more)
+			t.Parallel()
+			s := s.in(t)
+			item := s.item(called, script(test.script+`; echo plain-text >&2; exit 7`)+test.more)
 			if test.target != nil {
-				s.target(test.target)
-				item.Spec.Target = &v1alpha1.DeployItemTarget{Name: "place"}
+				s.target(called, test.target)
+				item.Spec.Target = &v1alpha1.DeployItemTarget{Name: called}
 			}
 			s.add(item)
 
@@ -77,15 +83,16 @@ func TestWhatAContainerWasGivenIsNotShown(t *testing.T) {
 
 // TestAMessageThatBeginsInASecretDoesNotShowIt gives messages as long as the kubelet makes them of a log or a file: their beginning is cut off.
 func TestAMessageThatBeginsInASecretDoesNotShowIt(t *testing.T) {
-	token := strings.Repeat("abcdefghijklmnopqrstuvwxyz0123", 100)
+	s, count, token := serve(t), 0, strings.Repeat("abcdefghijklmnopqrstuvwxyz0123", 100)
+	s.target("place", document{"config": document{"token": token}})
 	for name, test := range map[string]struct{ script, shown string }{
 		"end of a log":               {`printf %s TOKEN | tail -c 2048 >&2`, "too long to be shown"},
 		"end of a log, more follows": {`printf %s TOKEN | tail -c 2036 >&2; printf '\nplain-text\n' >&2`, "plain-text"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := serve(t)
-			item := s.item("item", script(strings.ReplaceAll(test.script, "TOKEN", token)+`; exit 7`))
-			s.target(document{"config": document{"token": token}})
+			s := s.in(t)
+			count++
+			item := s.item(fmt.Sprintf("item-%d", count), script(strings.ReplaceAll(test.script, "TOKEN", token)+`; exit 7`))
 			item.Spec.Target = &v1alpha1.DeployItemTarget{Name: "place"}
 			s.add(item)
 
