@@ -34,18 +34,6 @@ func (s *stage) remove(item *v1alpha1.DeployItem) time.Time {
 	return s.trigger(item)
 }
 
-func TestDeletionUninstallsAndLetsGo(t *testing.T) {
-	s := newStage(t, &scripted{}, Options{})
-	item := s.create("item", s.withTarget("cluster"))
-	s.trigger(item)
-	s.finished(item)
-	since := s.remove(item)
-	require.NoError(t, s.p.AwaitGone(s.context(), item))
-	_, erased := s.deployer.calls()
-	assert.Equal(t, 1, erased)
-	assert.Equal(t, []string{"update deployitems/status", "patch deployitems"}, s.requests(since))
-}
-
 // durations counts the items whose calls have a measured duration.
 func (s *stage) durations() (count int) {
 	s.t.Helper()
@@ -161,23 +149,14 @@ func TestDeleteWithoutUninstall(t *testing.T) {
 	assert.Equal(t, []string{"patch deployitems"}, s.requests(since))
 }
 
-func TestFailedDeletion(t *testing.T) {
-	s := newStage(t, &scripted{remove: func(context.Context, *Item) (Outcome, error) {
-		return Outcome{}, protocol.Stall("Uninstall", "Stuck", "the object is stuck")
-	}}, Options{})
-	item := s.create("item")
-	s.remove(item)
-	s.finished(item)
-	assert.Equal(t, v1alpha1.PhaseDeleteFailed, item.Status.Phase)
-	assert.Equal(t, "the object is stuck", item.Status.LastError.Message)
-}
-
 func TestFailedDeletionIsTriedAgainWithANewJob(t *testing.T) {
 	err := protocol.Stall("Uninstall", "Stuck", "the object is stuck")
 	s := newStage(t, &scripted{remove: func(context.Context, *Item) (Outcome, error) { return Outcome{Done: err == nil}, err }}, Options{})
 	item := s.create("item")
 	s.remove(item)
 	s.finished(item)
+	assert.Equal(t, v1alpha1.PhaseDeleteFailed, item.Status.Phase)
+	assert.Equal(t, "the object is stuck", item.Status.LastError.Message)
 	err = nil
 	s.trigger(item)
 	require.NoError(t, s.p.AwaitGone(s.context(), item))

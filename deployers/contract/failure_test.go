@@ -64,19 +64,6 @@ func TestUnrecoverableErrorFailsAtOnce(t *testing.T) {
 	assert.Len(t, s.requests(since), 2)
 }
 
-func TestFailureIsAnEvent(t *testing.T) {
-	s := newStage(t, failing(protocol.Stall("Render", "ChartBroken", "the chart is broken")), Options{})
-	item := s.create("item")
-	s.trigger(item)
-	s.finished(item)
-	require.Eventually(t, func() bool {
-		var events corev1.EventList
-		require.NoError(t, s.client().List(t.Context(), &events, client.InNamespace(s.namespace)))
-		return len(events.Items) == 1 && events.Items[0].Reason == "ChartBroken" && events.Items[0].Message == "the chart is broken" &&
-			events.Items[0].Type == corev1.EventTypeWarning
-	}, patience, 20*time.Millisecond)
-}
-
 func TestOtherErrorsAreTriedAgain(t *testing.T) {
 	calls := 0
 	s := newStage(t, &scripted{ensure: func(context.Context, *Item) (Outcome, error) {
@@ -95,22 +82,18 @@ func TestOtherErrorsAreTriedAgain(t *testing.T) {
 	assert.Len(t, s.requests(since), 4, "pick-up, two messages, final")
 }
 
-func TestFailingItemShowsTheError(t *testing.T) {
-	s := newStage(t, failing(errors.New("database is not there")), Options{})
-	item := s.create("item")
-	s.trigger(item)
-	s.underWay(item, func() bool { return item.Status.LastError != nil })
-	assert.True(t, conditions.IsReconciling(item))
-	assert.Equal(t, meta.ProgressingWithRetryReason, conditions.GetReason(item, meta.ReconcilingCondition))
-	assert.Equal(t, "database is not there", conditions.GetMessage(item, meta.ReadyCondition))
-}
-
 func TestNewJobForgetsOldErrors(t *testing.T) {
 	err := protocol.Stall("Render", "Broken", "broken")
 	s := newStage(t, &scripted{ensure: func(context.Context, *Item) (Outcome, error) { return Outcome{Done: err == nil}, err }}, Options{})
 	item := s.create("item")
 	s.trigger(item)
 	s.finished(item)
+	require.Eventually(t, func() bool {
+		var events corev1.EventList
+		require.NoError(t, s.client().List(t.Context(), &events, client.InNamespace(s.namespace)))
+		return len(events.Items) == 1 && events.Items[0].Reason == "Broken" && events.Items[0].Message == "broken" &&
+			events.Items[0].Type == corev1.EventTypeWarning
+	}, patience, 20*time.Millisecond)
 	err = nil
 	s.trigger(item)
 	s.finished(item)
@@ -139,6 +122,9 @@ func TestTimeoutNamesTheRootCause(t *testing.T) {
 	item := s.create("item", timeout(time.Hour))
 	began := s.trigger(item)
 	s.underWay(item, func() bool { return item.Status.LastError != nil })
+	assert.True(t, conditions.IsReconciling(item))
+	assert.Equal(t, meta.ProgressingWithRetryReason, conditions.GetReason(item, meta.ReconcilingCondition))
+	assert.Equal(t, "the quota is used up", conditions.GetMessage(item, meta.ReadyCondition))
 	s.patch(item, timeout(time.Second))
 	s.finished(item)
 	assert.Equal(t, v1alpha1.PhaseFailed, item.Status.Phase)

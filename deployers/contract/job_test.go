@@ -33,6 +33,12 @@ func TestSuccessIsTwoStatusWrites(t *testing.T) {
 	assert.NotNil(t, status.TransitionTimes.InitTime)
 	assert.NotNil(t, status.TransitionTimes.FinishedTime)
 	assert.Nil(t, status.LastError)
+
+	since = s.remove(item)
+	require.NoError(t, s.p.AwaitGone(s.context(), item))
+	_, erased := s.deployer.calls()
+	assert.Equal(t, 1, erased)
+	assert.Equal(t, []string{"update deployitems/status", "patch deployitems"}, s.requests(since), "a deletion")
 }
 
 func TestWorkIsShownBeforeItBegins(t *testing.T) {
@@ -80,17 +86,9 @@ func TestForeignItemsAreLeftAlone(t *testing.T) {
 		require.NoError(t, s.client().Get(t.Context(), keyOfItem(item), item))
 		assert.Empty(t, item.Status.Phase)
 	}
-}
-
-func TestIgnoredItemsGoOnWhenTheAnnotationGoes(t *testing.T) {
-	s := newStage(t, &scripted{}, Options{})
-	item := s.create("item", func(item *v1alpha1.DeployItem) {
-		item.Annotations = map[string]string{v1alpha1.IgnoreAnnotation: "true"}
-	})
-	s.trigger(item)
-	item.Annotations = nil
-	require.NoError(t, s.client().Update(t.Context(), item))
-	s.finished(item)
+	ignored.Annotations = nil
+	require.NoError(t, s.client().Update(t.Context(), ignored))
+	s.finished(ignored)
 }
 
 func TestMissingFinalizerIsAdded(t *testing.T) {
@@ -116,16 +114,6 @@ func TestUpdateOnChangeOnly(t *testing.T) {
 	s.finished(item)
 	ensured, _ := s.deployer.calls()
 	assert.Equal(t, 2, ensured)
-}
-
-func TestTestAnnotationStartsAJob(t *testing.T) {
-	s := newStage(t, &scripted{}, Options{})
-	item := s.create("item", func(item *v1alpha1.DeployItem) {
-		item.Annotations = map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationTestReconcile}
-	})
-	require.NoError(t, s.p.Await(s.context(), item, func() bool { return item.Status.JobIDFinished != "" }))
-	assert.NotContains(t, item.Annotations, v1alpha1.OperationAnnotation)
-	assert.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase)
 }
 
 func TestClockBehindTheCentreStillPicksUp(t *testing.T) {

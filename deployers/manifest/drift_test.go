@@ -97,6 +97,13 @@ func TestDriftIsShownByDefault(t *testing.T) {
 	s.meddle(s.configMap("a"), `{"data":{"v":"one"}}`)
 	s.meddle(s.secret("s"), `{"stringData":{"password":"top-secret"}}`)
 	s.awaitDrifted(item, "")
+
+	s.meddle(s.configMap("a"), `{"data":{"v":"meddled"}}`)
+	s.awaitDrifted(item, metav1.ConditionTrue)
+	s.begin(item)
+	s.finish(item)
+	s.awaitDrifted(item, "") // a job ends drift
+	s.standsStill(item, s.namespace)
 }
 
 func TestDriftIsCorrectedSoon(t *testing.T) {
@@ -126,6 +133,15 @@ func TestDriftIsCorrectedSoon(t *testing.T) {
 	assert.Equal(t, job.JobIDFinished, item.Status.JobIDFinished)
 	assert.Equal(t, job.Phase, item.Status.Phase)
 	s.standsStill(item, s.namespace)
+
+	base := item.DeepCopy()
+	metav1.SetMetaDataAnnotation(&item.ObjectMeta, v1alpha1.IgnoreAnnotation, "true")
+	require.NoError(t, s.p.Client().Patch(t.Context(), item, client.MergeFrom(base)))
+	s.standsStill(item, "none") // the deployer learns it
+	s.meddle(changed, `{"data":{"v":"meddled"}}`)
+	s.standsStill(item, s.namespace)
+	require.NoError(t, s.p.Client().Get(t.Context(), client.ObjectKeyFromObject(changed), changed))
+	assert.Equal(t, "meddled", changed.Data["v"], "a suspended item is not corrected")
 }
 
 func TestWhatIsNoDriftCostsNothing(t *testing.T) {
@@ -166,22 +182,6 @@ func TestIgnoredDriftStays(t *testing.T) {
 	s.standsStill(item, s.namespace)
 }
 
-func TestASuspendedItemIsNotCorrected(t *testing.T) {
-	s := serve(t)
-	item := s.create(drifting("{mode: enabled}"))
-	s.finish(item)
-	base := item.DeepCopy()
-	metav1.SetMetaDataAnnotation(&item.ObjectMeta, v1alpha1.IgnoreAnnotation, "true")
-	require.NoError(t, s.p.Client().Patch(t.Context(), item, client.MergeFrom(base)))
-	s.standsStill(item, "none") // the deployer learns it
-
-	changed := s.configMap("a")
-	s.meddle(changed, `{"data":{"v":"meddled"}}`)
-	s.standsStill(item, s.namespace)
-	require.NoError(t, s.p.Client().Get(t.Context(), client.ObjectKeyFromObject(changed), changed))
-	assert.Equal(t, "meddled", changed.Data["v"])
-}
-
 func TestAFightIsPaced(t *testing.T) {
 	s := serve(t)
 	item := s.create(drifting("{mode: enabled}"))
@@ -200,20 +200,6 @@ func TestAFightIsPaced(t *testing.T) {
 	assert.Equal(t, "DriftFought", shown.Reason)
 	assert.Contains(t, shown.Message, "ConfigMap "+s.namespace+"/a")
 	assert.Contains(t, shown.Message, `by "meddler"`)
-}
-
-func TestAJobEndsDrift(t *testing.T) {
-	s := serve(t)
-	item := s.create(drifting(""))
-	s.finish(item)
-	s.meddle(s.configMap("a"), `{"data":{"v":"meddled"}}`)
-	s.awaitDrifted(item, metav1.ConditionTrue)
-
-	s.begin(item)
-	s.finish(item)
-
-	s.awaitDrifted(item, "")
-	s.standsStill(item, s.namespace)
 }
 
 func TestARestartFindsWhatHappenedMeanwhile(t *testing.T) {

@@ -151,27 +151,6 @@ func (s *served) configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
 }
 
-func TestServedItemFromCreateToDelete(t *testing.T) {
-	s := serve(t)
-	item := s.create(manifests("1", "a", "b"))
-	s.finish(item)
-	require.NoError(t, s.p.Client().Get(t.Context(), client.ObjectKeyFromObject(s.configMap("a")), s.configMap("a")))
-
-	base := item.DeepCopy()
-	item.Spec.Configuration = s.config(manifests("2", "b"))
-	require.NoError(t, s.p.Client().Patch(t.Context(), item, client.MergeFrom(base)))
-	s.begin(item)
-	s.finish(item)
-	err := s.p.Client().Get(t.Context(), client.ObjectKeyFromObject(s.configMap("a")), s.configMap("a"))
-	assert.True(t, client.IgnoreNotFound(err) == nil && err != nil, "the orphan is gone")
-
-	require.NoError(t, s.p.Client().Delete(t.Context(), item))
-	s.begin(item)
-	require.NoError(t, s.p.AwaitGone(t.Context(), item))
-	err = s.p.Client().Get(t.Context(), client.ObjectKeyFromObject(s.configMap("b")), s.configMap("b"))
-	assert.True(t, client.IgnoreNotFound(err) == nil && err != nil, "the object is gone")
-}
-
 func TestServedItemWaitsForEvents(t *testing.T) {
 	s := serve(t)
 	item := s.create(manifests("1", "a") + `

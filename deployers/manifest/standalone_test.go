@@ -82,31 +82,6 @@ func TestTheNextJobOfAStandaloneItemWithoutStatusFindsItsObjects(t *testing.T) {
 	assert.False(t, contract.HasLostRecord(item))
 }
 
-// TestAStandaloneItemWithoutStatusWaitsForItsTarget deletes one whose target has no host any more.
-func TestAStandaloneItemWithoutStatusWaitsForItsTarget(t *testing.T) {
-	s := serve(t)
-	item := s.createFor(manifests("1", "a"), 20*time.Second)
-	s.finish(item)
-	s.wipe(item)
-	there := &v1alpha1.Target{}
-	require.NoError(t, s.p.Client().Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "cluster"}, there))
-	require.NoError(t, s.p.Client().Delete(t.Context(), there))
-
-	require.NoError(t, s.p.Client().Delete(t.Context(), item))
-	s.begin(item)
-	s.await(item, func() bool { return item.Status.JobID == item.Status.JobIDFinished })
-
-	assert.Equal(t, v1alpha1.PhaseDeleteFailed, item.Status.Phase)
-	assert.Contains(t, item.Status.LastError.Message, v1alpha1.DeleteWithoutUninstallAnnotation)
-	assert.True(t, s.exists("a"))
-	user, err := s.p.NewUser(s.namespace, "system:masters")
-	require.NoError(t, err)
-	s.target(user)
-	s.begin(item)
-	require.NoError(t, s.p.AwaitGone(t.Context(), item))
-	assert.False(t, s.exists("a"))
-}
-
 // TestAStandaloneItemThatNeverReachedItsTargetGoesWithoutIt has nothing to look for.
 func TestAStandaloneItemThatNeverReachedItsTargetGoesWithoutIt(t *testing.T) {
 	s := serveAs(t, func(*rest.Config) *rest.Config { return &rest.Config{Host: "https://127.0.0.1:1"} })
