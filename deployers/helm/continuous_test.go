@@ -20,6 +20,7 @@ import (
 func TestB1303ContinuousReconcileOfCharts(t *testing.T) {
 	for name, isRelease := range map[string]bool{"release": true, "template": false} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := newFixture(t)
 			f.serveWith(contract.Options{MinContinuousInterval: time.Second})
 			f.createItem(config{

@@ -90,6 +90,7 @@ var modes = map[string]bool{"release": true, "template": false}
 func TestDriftIsShown(t *testing.T) {
 	for name, isRelease := range modes {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := drifting(t, isRelease, nil)
 			job := f.item.Status.JobID
 			f.meddle(f.deployed(&corev1.ConfigMap{}, "a"), `{"data":{"v":"meddled","other":"x"}}`)
@@ -113,6 +114,7 @@ func TestDriftIsShown(t *testing.T) {
 func TestDriftIsCorrected(t *testing.T) {
 	for name, isRelease := range modes {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := drifting(t, isRelease, config{"mode": "enabled"})
 			job := f.item.Status.JobID
 			changed := &corev1.ConfigMap{}
@@ -167,6 +169,7 @@ func TestAnElementThatHelmLosesIsDrift(t *testing.T) {
 	}
 	for mode, want := range map[string]int{"warn": 1, "enabled": 2} {
 		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
 			f := newFixture(t)
 			f.serve()
 			content := config{"chart": raw(archive(f, "1.0.0", service(""))), "driftDetection": config{"mode": mode}}

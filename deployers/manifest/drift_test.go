@@ -77,6 +77,7 @@ func (s *served) targetRequests(since time.Time) []string {
 }
 
 func TestDriftIsShownByDefault(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	item := s.create(drifting(""))
 	s.finish(item)
@@ -107,6 +108,7 @@ func TestDriftIsShownByDefault(t *testing.T) {
 }
 
 func TestDriftIsCorrectedSoon(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	item := s.create(drifting("{mode: enabled}"))
 	s.finish(item)
@@ -145,6 +147,7 @@ func TestDriftIsCorrectedSoon(t *testing.T) {
 }
 
 func TestWhatIsNoDriftCostsNothing(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	item := s.create(drifting("{mode: enabled}"))
 	s.finish(item)
@@ -167,6 +170,7 @@ func TestWhatIsNoDriftCostsNothing(t *testing.T) {
 }
 
 func TestIgnoredDriftStays(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	item := s.create(drifting(`{mode: enabled, ignore: [{paths: [/data/v], target: {kind: ConfigMap, name: "a.*"}}]}`))
 	s.finish(item)
@@ -183,6 +187,7 @@ func TestIgnoredDriftStays(t *testing.T) {
 }
 
 func TestAFightIsPaced(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	item := s.create(drifting("{mode: enabled}"))
 	s.finish(item)
@@ -203,6 +208,7 @@ func TestAFightIsPaced(t *testing.T) {
 }
 
 func TestARestartFindsWhatHappenedMeanwhile(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	item := s.create(drifting(""))
 	s.finish(item)
@@ -228,6 +234,7 @@ func TestARestartFindsWhatHappenedMeanwhile(t *testing.T) {
 }
 
 func TestARestartWithoutDriftListsEachKindOnce(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	item := s.create(drifting(""))
 	s.finish(item)
@@ -265,6 +272,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: TARGET}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: TARGET}]`
 
 func TestRightsToWatch(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	s.raise(namespaceRights, s.namespace)
 	s.useUser(s.namespace)
@@ -284,6 +292,7 @@ func TestRightsToWatch(t *testing.T) {
 }
 
 func TestTwoTenantsOnOneTarget(t *testing.T) {
+	t.Parallel()
 	one, two := serve(t), serve(t)
 	var items []*v1alpha1.DeployItem
 	for _, s := range []*served{one, two} {
@@ -303,6 +312,7 @@ func TestTwoTenantsOnOneTarget(t *testing.T) {
 }
 
 func TestTheStatusIsNoDrift(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	item := s.create(header + `manifests:
 - manifest: {apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a, namespace: NS}, spec: {replicas: 0, serviceName: a, selector: {matchLabels: {a: b}},

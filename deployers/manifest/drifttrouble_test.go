@@ -23,6 +23,7 @@ import (
 )
 
 func TestDriftOfADeadTargetIsPacedAndRecovers(t *testing.T) {
+	t.Parallel()
 	var door *faults.Door
 	s := serveAs(t, func(user *rest.Config) *rest.Config {
 		var err error
@@ -84,6 +85,7 @@ func (s *served) serveGadgets() *apiextensionsv1.CustomResourceDefinition {
 }
 
 func TestDriftOfAKindThatVanishesAndComesBack(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	crd := s.serveGadgets()
 	item := s.create(header + `manifests:
@@ -112,6 +114,7 @@ driftDetection: {mode: enabled}
 }
 
 func TestDriftIsCorrectedAsTheServiceAccount(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	s.allow("strong")
 	item := s.create(drifting("{mode: enabled}"))

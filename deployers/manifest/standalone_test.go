@@ -48,6 +48,7 @@ func (s *served) exists(name string) bool {
 }
 
 func TestAStandaloneItemWithoutStatusIsUninstalled(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	item := s.create(manifests("1", "a", "dropped"))
 	s.finish(item)
@@ -63,6 +64,7 @@ func TestAStandaloneItemWithoutStatusIsUninstalled(t *testing.T) {
 }
 
 func TestTheNextJobOfAStandaloneItemWithoutStatusFindsItsObjects(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	item := s.create(manifests("1", "a", "dropped"))
 	s.finish(item)
@@ -84,6 +86,7 @@ func TestTheNextJobOfAStandaloneItemWithoutStatusFindsItsObjects(t *testing.T) {
 
 // TestAStandaloneItemThatNeverReachedItsTargetGoesWithoutIt has nothing to look for.
 func TestAStandaloneItemThatNeverReachedItsTargetGoesWithoutIt(t *testing.T) {
+	t.Parallel()
 	s := serveAs(t, func(*rest.Config) *rest.Config { return &rest.Config{Host: "https://127.0.0.1:1"} })
 	item := s.createFor(manifests("1", "a"), time.Second)
 	s.await(item, func() bool { return item.Status.JobID == item.Status.JobIDFinished })
@@ -98,6 +101,7 @@ func TestAStandaloneItemThatNeverReachedItsTargetGoesWithoutIt(t *testing.T) {
 
 // TestAStandaloneItemWithoutStatusAndFinalizerLeavesWhatItHasDeployed shows the limit: nothing says that there ever was a job.
 func TestAStandaloneItemWithoutStatusAndFinalizerLeavesWhatItHasDeployed(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	item := s.create(manifests("1", "a"))
 	s.finish(item)
