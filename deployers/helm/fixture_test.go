@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-const testTimeout = 2 * time.Minute
+const testTimeout = 5 * time.Minute
 
 // config is spec.config of a DeployItem.
 type config = map[string]any

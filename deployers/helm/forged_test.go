@@ -128,30 +128,32 @@ func marksOf(item *v1alpha1.DeployItem, release string) (labels, annotations con
 	}
 }
 
-// TestMarksThatAnItemSetsItselfReachNobodyElse has the objects of an item marked as those of others, in each way that a user has.
+// TestMarksThatAnItemSetsItselfReachNobodyElse has the objects of items marked as those of others, in each way that a user has.
 func TestMarksThatAnItemSetsItselfReachNobodyElse(t *testing.T) {
-	for way, forge := range map[string]func(labels, annotations config) (string, config){
+	ways := map[string]func(labels, annotations config) (string, config){
 		"chart": func(labels, annotations config) (string, config) {
 			raw, _ := json.Marshal(config{"labels": labels, "annotations": annotations})
 			return string(raw)[1:], nil // the end of metadata is in it
 		},
-		"commonMetadata": func(labels, annotations config) (string, config) {
+		"metadata": func(labels, annotations config) (string, config) {
 			return "", config{"commonMetadata": config{"labels": labels, "annotations": annotations}}
 		},
-		"postRenderers": func(labels, annotations config) (string, config) {
+		"renderers": func(labels, annotations config) (string, config) {
 			raw, _ := json.Marshal(config{"apiVersion": "v1", "kind": "ConfigMap", "metadata": config{"name": "any", "labels": labels, "annotations": annotations}})
 			return "", config{"postRenderers": []any{patched(config{"patch": string(raw), "target": config{"kind": "ConfigMap"}})}}
 		},
-	} {
-		for mode, isRelease := range map[string]bool{"release": true, "objects": false} {
-			t.Run(way+" of "+mode, func(t *testing.T) {
-				f := newFixture(t)
-				bare, release := f.sibling("bare"), f.sibling("release")
-				bare.configure(config{"helmDeployment": false, "chart": f.chart("1.0.0", map[string]string{"one": named("one")})})
-				bare.settle(f.deployer().Ensure)
-				release.configure(config{"name": "prey", "chart": f.chart("1.0.0", map[string]string{"two": named("two")})})
-				release.succeed(f.deployer())
-				before := map[string]string{"one": f.uidOf("one"), "two": f.uidOf("two")}
+	}
+	for mode, isRelease := range map[string]bool{"release": true, "objects": false} {
+		t.Run(mode, func(t *testing.T) {
+			others := newFixture(t)
+			bare, release := others.sibling("bare"), others.sibling("release")
+			bare.configure(config{"helmDeployment": false, "chart": others.chart("1.0.0", map[string]string{"one": named("one")})})
+			bare.settle(others.deployer().Ensure)
+			release.configure(config{"name": "prey", "chart": others.chart("1.0.0", map[string]string{"two": named("two")})})
+			release.succeed(others.deployer())
+			before := map[string]string{"one": others.uidOf("one"), "two": others.uidOf("two")}
+			for way, forge := range ways {
+				f := others.sibling("by-" + way)
 				meta, settings := forge(marksOf(bare.item, "prey"))
 				forged := func(names ...string) config {
 					templates := map[string]string{}
@@ -161,7 +163,7 @@ func TestMarksThatAnItemSetsItselfReachNobodyElse(t *testing.T) {
 							templates[name] = strings.Replace(named(name), "{name: "+name+"}", "{name: "+name+", "+meta, 1)
 						}
 					}
-					content := config{"helmDeployment": isRelease, "chart": f.chart("1.0.0", templates)}
+					content := config{"name": "by-" + way, "helmDeployment": isRelease, "chart": f.chart("1.0.0", templates)}
 					maps.Copy(content, settings)
 					return content
 				}
@@ -170,7 +172,7 @@ func TestMarksThatAnItemSetsItselfReachNobodyElse(t *testing.T) {
 				own := &corev1.ConfigMap{}
 				require.NoError(t, f.get("own", own))
 				if isRelease {
-					assert.True(t, engine.Owns(own, f.namespace, "hello-world"), "%v", own.Annotations)
+					assert.True(t, engine.Owns(own, f.namespace, "by-"+way), "%v", own.Annotations)
 				} else {
 					assert.Equal(t, f.item.Name, own.Labels[v1alpha1.ManifestDeployItemLabel])
 					assert.Equal(t, string(f.item.UID), own.Annotations[resources.OwnerUIDAnnotation])
@@ -182,21 +184,23 @@ func TestMarksThatAnItemSetsItselfReachNobodyElse(t *testing.T) {
 				}
 				f.item.Generation++
 				f.settle(f.deployer().Delete)
-				assert.Equal(t, before, map[string]string{"one": f.uidOf("one"), "two": f.uidOf("two")})
+				assert.Equal(t, before, map[string]string{"one": f.uidOf("one"), "two": f.uidOf("two")}, way)
 
 				f.item.UID = types.UID(uuid.NewString())
-				f.next(forged("left"))
+				f.next(forged("left-" + way))
 				f.settle(f.deployer().Ensure)
-				for _, other := range []*fixture{bare, release} {
-					other.newJob()
-					other.settle(f.deployer().Ensure)
-					other.item.Generation++
-					other.settle(f.deployer().Delete)
-				}
-				f.configMap("left")
-				assert.True(t, f.isGone("one") && f.isGone("two"), "others are not kept from what is theirs")
-			})
-		}
+			}
+			for _, other := range []*fixture{bare, release} {
+				other.newJob()
+				other.settle(others.deployer().Ensure)
+				other.item.Generation++
+				other.settle(others.deployer().Delete)
+			}
+			for way := range ways {
+				others.configMap("left-" + way)
+			}
+			assert.True(t, others.isGone("one") && others.isGone("two"), "others are not kept from what is theirs")
+		})
 	}
 }
 
