@@ -21,7 +21,6 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/tests/pace"
-	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 )
 
 // soon is how long a correction may take.
