@@ -126,27 +126,27 @@ func TestDeletionIsShownWhileItLasts(t *testing.T) {
 	require.NoError(t, s.p.AwaitGone(s.context(), item))
 }
 
-func TestDeletionWaitsForItsJob(t *testing.T) {
+func TestWhatADeletionNeeds(t *testing.T) {
 	s := newStage(t, &scripted{}, Options{})
-	item := s.create("item")
-	require.NoError(t, s.client().Delete(t.Context(), item))
+	left := s.create("left", named("absent"), func(item *v1alpha1.DeployItem) {
+		item.Annotations = map[string]string{v1alpha1.DeleteWithoutUninstallAnnotation: "true"}
+	})
+	since := s.remove(left)
+	require.NoError(t, s.p.AwaitGone(s.context(), left))
+	assert.Equal(t, []string{"patch deployitems"}, s.requests(since), "without uninstall")
+
+	waiting := s.create("waiting", func(item *v1alpha1.DeployItem) { item.Spec.Context = "absent" })
+	require.NoError(t, s.client().Delete(t.Context(), waiting))
 	other := s.create("other")
 	s.trigger(other)
 	s.finished(other)
 	_, erased := s.deployer.calls()
 	assert.Zero(t, erased, "only the engine starts deletions")
-}
 
-func TestDeleteWithoutUninstall(t *testing.T) {
-	s := newStage(t, &scripted{}, Options{})
-	item := s.create("item", named("absent"), func(item *v1alpha1.DeployItem) {
-		item.Annotations = map[string]string{v1alpha1.DeleteWithoutUninstallAnnotation: "true"}
-	})
-	since := s.remove(item)
-	require.NoError(t, s.p.AwaitGone(s.context(), item))
-	_, erased := s.deployer.calls()
-	assert.Zero(t, erased)
-	assert.Equal(t, []string{"patch deployitems"}, s.requests(since))
+	s.trigger(waiting)
+	require.NoError(t, s.p.AwaitGone(s.context(), waiting), "a deletion needs no Context")
+	_, erased = s.deployer.calls()
+	assert.Equal(t, 1, erased)
 }
 
 func TestFailedDeletionIsTriedAgainWithANewJob(t *testing.T) {
@@ -205,13 +205,6 @@ func TestADeletedItemWithoutAnExecutionGoesByTheTestAnnotation(t *testing.T) {
 			assert.Equal(t, erasures, erased)
 		})
 	}
-}
-
-func TestDeletionNeedsNoContext(t *testing.T) {
-	s := newStage(t, &scripted{}, Options{})
-	item := s.create("item", func(item *v1alpha1.DeployItem) { item.Spec.Context = "absent" })
-	s.remove(item)
-	require.NoError(t, s.p.AwaitGone(s.context(), item))
 }
 
 func TestDeletionOfAnItemThatChangesMeanwhile(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -32,7 +33,7 @@ func (s *stage) exportOf(item *v1alpha1.DeployItem) (*corev1.Secret, error) {
 }
 
 func TestExportsAreASecretOfTheItem(t *testing.T) {
-	exports := map[string]any{"a": map[string]any{"b": 1}}
+	exports := map[string]any{"a": map[string]any{"b": 1}, "password": "top-secret-value"}
 	s := exporting(t, &exports)
 	item := s.create("item")
 	since := s.trigger(item)
@@ -41,64 +42,38 @@ func TestExportsAreASecretOfTheItem(t *testing.T) {
 	secret, err := s.exportOf(item)
 	require.NoError(t, err)
 	assert.Equal(t, corev1.SecretTypeOpaque, secret.Type)
-	assert.JSONEq(t, `{"a":{"b":1}}`, string(secret.Data["config"]))
+	assert.JSONEq(t, `{"a":{"b":1},"password":"top-secret-value"}`, string(secret.Data["config"]))
+	raw, err := json.Marshal(item)
+	require.NoError(t, err)
+	assert.NotContains(t, string(raw), "top-secret-value", "the item does not show it")
 	require.Len(t, secret.OwnerReferences, 1)
 	assert.Equal(t, item.UID, secret.OwnerReferences[0].UID)
 	assert.Equal(t, []string{"update deployitems/status", "create secrets", "update deployitems/status"}, s.requests(since))
-}
 
-func TestUnchangedExportsAreNotWritten(t *testing.T) {
-	exports := map[string]any{"a": "b"}
-	s := exporting(t, &exports)
-	item := s.create("item")
-	s.trigger(item)
-	s.finished(item)
-	since := s.trigger(item)
-	s.finished(item)
-	assert.Equal(t, []string{"get secrets"}, s.requestsOf(since, "secrets"))
-}
+	again := func() time.Time {
+		t.Helper()
+		since := s.trigger(item)
+		s.finished(item)
+		return since
+	}
+	assert.Equal(t, []string{"get secrets"}, s.requestsOf(again(), "secrets"), "what is unchanged is not written")
 
-func TestChangedExportsReplaceTheOldOnes(t *testing.T) {
-	exports := map[string]any{"old": "value"}
-	s := exporting(t, &exports)
-	item := s.create("item")
-	s.trigger(item)
-	s.finished(item)
+	require.NoError(t, s.client().Delete(t.Context(), secret))
+	again()
+	_, err = s.exportOf(item)
+	require.NoError(t, err, "a Secret that is lost is made again")
+
 	exports = map[string]any{"new": "value"}
-	s.trigger(item)
-	s.finished(item)
-	secret, err := s.exportOf(item)
+	again()
+	secret, err = s.exportOf(item)
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"new":"value"}`, string(secret.Data["config"]))
-}
 
-func TestExportsThatVanishAreDeleted(t *testing.T) {
-	exports := map[string]any{"a": "b"}
-	s := exporting(t, &exports)
-	item := s.create("item")
-	s.trigger(item)
-	s.finished(item)
 	exports = nil
-	s.trigger(item)
-	s.finished(item)
+	again()
 	assert.Nil(t, item.Status.ExportReference)
-	_, err := s.exportOf(item)
-	assert.True(t, apierrors.IsNotFound(err), "%v", err)
-}
-
-func TestLostExportSecretIsMadeAgain(t *testing.T) {
-	exports := map[string]any{"a": "b"}
-	s := exporting(t, &exports)
-	item := s.create("item")
-	s.trigger(item)
-	s.finished(item)
-	secret, err := s.exportOf(item)
-	require.NoError(t, err)
-	require.NoError(t, s.client().Delete(t.Context(), secret))
-	s.trigger(item)
-	s.finished(item)
 	_, err = s.exportOf(item)
-	assert.NoError(t, err)
+	assert.True(t, apierrors.IsNotFound(err), "%v", err)
 }
 
 func TestForeignSecretIsNotOverwritten(t *testing.T) {
@@ -129,17 +104,6 @@ func TestSecretOfAnEarlierItemIsTakenOver(t *testing.T) {
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"a":"b"}`, string(secret.Data["config"]))
 	assert.True(t, metav1.IsControlledBy(secret, item))
-}
-
-func TestExportIsNotInTheStatus(t *testing.T) {
-	exports := map[string]any{"password": "top-secret-value"}
-	s := exporting(t, &exports)
-	item := s.create("item")
-	s.trigger(item)
-	s.finished(item)
-	raw, err := json.Marshal(item)
-	require.NoError(t, err)
-	assert.NotContains(t, string(raw), "top-secret-value")
 }
 
 func TestExportsTooLargeForASecret(t *testing.T) {

@@ -184,25 +184,6 @@ func TestNoTimeout(t *testing.T) {
 	assert.True(t, (<-deadline).IsZero())
 }
 
-func TestMissingConfiguration(t *testing.T) {
-	s := newStage(t, &scripted{}, Options{})
-	item := s.create("item", func(item *v1alpha1.DeployItem) { item.Spec.Configuration = nil })
-	s.trigger(item)
-	s.finished(item)
-	assert.Equal(t, v1alpha1.PhaseFailed, item.Status.Phase)
-	assert.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}, item.Status.LastError.Codes)
-}
-
-func TestMissingTargetFailsAtOnce(t *testing.T) {
-	s := newStage(t, &scripted{}, Options{})
-	item := s.create("item", named("absent"))
-	s.trigger(item)
-	s.finished(item)
-	assert.Equal(t, v1alpha1.PhaseFailed, item.Status.Phase)
-	assert.Equal(t, "NoTargetFound", item.Status.LastError.Reason)
-	assert.Contains(t, item.Status.LastError.Message, `Target "absent"`)
-}
-
 func TestATargetThatIsReplacedDuringAJobIsAwaited(t *testing.T) {
 	deployer, isReady := &scripted{}, atomic.Bool{}
 	deployer.ensure = func(context.Context, *Item) (Outcome, error) {
@@ -230,7 +211,7 @@ func TestATargetThatIsReplacedDuringAJobIsAwaited(t *testing.T) {
 	assert.Equal(t, v1alpha1.PhaseSucceeded, item.Status.Phase)
 }
 
-func TestBadTargetFailsAtOnce(t *testing.T) {
+func TestWhatIsMissingOrBadFailsAtOnce(t *testing.T) {
 	s := newStage(t, &scripted{}, Options{})
 	require.NoError(t, s.client().Create(t.Context(), &v1alpha1.Target{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "bad"},
@@ -239,11 +220,24 @@ func TestBadTargetFailsAtOnce(t *testing.T) {
 			Configuration: &v1alpha1.AnyJSON{RawMessage: []byte(`{"kubeconfig": {"users": [{"name": "u", "user": {"exec": {"command": "sh"}}}]}}`)},
 		},
 	}))
-	item := s.create("item", named("bad"))
-	s.trigger(item)
-	s.finished(item)
-	assert.Equal(t, []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}, item.Status.LastError.Codes)
-	assert.Contains(t, item.Status.LastError.Message, "users[u].user.exec")
+	failed := func(name string, change func(*v1alpha1.DeployItem)) *v1alpha1.Error {
+		t.Helper()
+		item := s.create(name, change)
+		s.trigger(item)
+		s.finished(item)
+		assert.Equal(t, v1alpha1.PhaseFailed, item.Status.Phase)
+		return item.Status.LastError
+	}
+	misconfigured := []v1alpha1.ErrorCode{v1alpha1.ErrorConfigurationProblem}
+	assert.Equal(t, misconfigured, failed("no-configuration", func(item *v1alpha1.DeployItem) { item.Spec.Configuration = nil }).Codes)
+
+	problem := failed("no-target", named("absent"))
+	assert.Equal(t, "NoTargetFound", problem.Reason)
+	assert.Contains(t, problem.Message, `Target "absent"`)
+
+	problem = failed("bad-target", named("bad"))
+	assert.Equal(t, misconfigured, problem.Codes)
+	assert.Contains(t, problem.Message, "users[u].user.exec")
 }
 
 func TestOtherTargetTypesOnlyWhereAccepted(t *testing.T) {

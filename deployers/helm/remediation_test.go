@@ -76,22 +76,19 @@ func TestC25FailedUpgradesAreRolledBack(t *testing.T) {
 	assert.Contains(t, status.LastFailure, `Service "broken" is invalid`)
 }
 
+// TestC25ARollbackTakesBackWhatWasToGo has the rollback of the setting atomic. TestC25HelmSpecifics has that of a remediation.
 func TestC25ARollbackTakesBackWhatWasToGo(t *testing.T) {
-	for name, settings := range map[string]config{"remediation": {"remediation": config{"retries": 1}}, "atomic": {"atomic": true}} {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t)
-			settings := config{"upgrade": settings}
-			f.configure(f.with(map[string]string{"templates/cm.yaml": configMapTemplate, "templates/more.yaml": named("more")}, settings))
-			f.succeed(f.deployer())
-			f.configure(f.with(badFiles, settings))
-			f.newJob()
-			f.fail(f.deployer())
-			assert.Equal(t, 3, f.release().Revision)
-			assert.Equal(t, engine.StatusDeployed, f.release().Status)
-			f.configMap("more")
-			assert.Equal(t, "hello", f.configMap("hello-world")["testData"])
-		})
-	}
+	f := newFixture(t)
+	settings := config{"upgrade": config{"atomic": true}}
+	f.configure(f.with(map[string]string{"templates/cm.yaml": configMapTemplate, "templates/more.yaml": named("more")}, settings))
+	f.succeed(f.deployer())
+	f.configure(f.with(badFiles, settings))
+	f.newJob()
+	f.fail(f.deployer())
+	assert.Equal(t, 3, f.release().Revision)
+	assert.Equal(t, engine.StatusDeployed, f.release().Status)
+	f.configMap("more")
+	assert.Equal(t, "hello", f.configMap("hello-world")["testData"])
 }
 
 func TestC25WhatIsGivenUpStandsStill(t *testing.T) {
