@@ -136,7 +136,7 @@ func (s *served) tryBegin(item *v1alpha1.DeployItem) error {
 
 func (s *served) await(object client.Object, done func() bool) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
 	defer cancel()
 	require.NoError(s.t, s.p.Await(ctx, object, done))
 }

@@ -174,7 +174,7 @@ func (s *served) vanish(item *v1alpha1.DeployItem) {
 	s.t.Helper()
 	require.NoError(s.t, s.p.Client().Delete(s.t.Context(), item))
 	s.begin(item)
-	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
 	defer cancel()
 	require.NoError(s.t, s.p.AwaitGone(ctx, item))
 }
