@@ -13,7 +13,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 
+	containerconfig "github.com/flux-landscaper/flux-landscaper/api/deployers/container/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/document"
+	helmconfig "github.com/flux-landscaper/flux-landscaper/api/deployers/helm/v1alpha1"
+	manifestconfig "github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
+	mockconfig "github.com/flux-landscaper/flux-landscaper/api/deployers/mock/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/api/validation"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
@@ -149,6 +153,30 @@ func (r *targetReference) fromMap(values *Values) (string, error) {
 	return target.Name, nil
 }
 
+// MeantType returns the type of a deployer of this project that the author of another one has probably meant, empty where none is near. A misspelt type would
+// delete what the item has deployed, and wait for a deployer that does not exist.
+func MeantType(given string) string {
+	near := document.Nearest(given, []string{v1alpha1.ContainerDeployItemType, v1alpha1.HelmDeployItemType, v1alpha1.ManifestDeployItemType, v1alpha1.MockDeployItemType})
+	if near == given {
+		return ""
+	}
+	return near
+}
+
+// Misplaced gives those unknown keys of deploy items a meaning that belong into their config.
+func Misplaced(unknown []document.Key) []document.Key {
+	for _, like := range []any{helmconfig.ProviderConfiguration{}, manifestconfig.ProviderConfiguration{}, containerconfig.ProviderConfiguration{}, mockconfig.ProviderConfiguration{}} {
+		unknown = document.Elsewhere(unknown, like, func(path string) string {
+			item, name, _ := strings.Cut(path, "].")
+			if !strings.HasPrefix(item, "deployItems[") || strings.ContainsAny(name, ".[") {
+				return ""
+			}
+			return item + "].config." + name
+		})
+	}
+	return unknown
+}
+
 // validateItems checks names, types, dependencies, and whether there is a configuration.
 func validateItems(items []v1alpha1.DeployItemTemplate) error {
 	dependencies := map[string][]string{}
@@ -159,6 +187,9 @@ func validateItems(items []v1alpha1.DeployItemTemplate) error {
 		}
 		if item.Type == "" {
 			return fmt.Errorf("deploy item %q has no type; give it one, for example landscaper.gardener.cloud/helm", item.Name)
+		}
+		if meant := MeantType(item.Type); meant != "" {
+			return fmt.Errorf("deploy item %q: type %q is unknown; did you mean %s?", item.Name, item.Type, meant)
 		}
 		if _, taken := dependencies[item.Name]; taken {
 			return fmt.Errorf("there is another deploy item named %q; rename one of them", item.Name)

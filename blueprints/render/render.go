@@ -298,7 +298,7 @@ func (x *execution) read(raw json.RawMessage, into any) error {
 
 // noteMade is note for what the templates of the list made.
 func (x *execution) noteMade(raw json.RawMessage, like any) error {
-	return x.note(raw, slices.DeleteFunc(document.KeysInAnyCase(raw, like), IsBeside))
+	return x.note(raw, Misplaced(slices.DeleteFunc(document.KeysInAnyCase(raw, like), IsBeside)))
 }
 
 // note returns an error about the unknown keys of a document that are near to a known one. The others have no effect, and are noted.

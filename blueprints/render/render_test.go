@@ -243,6 +243,9 @@ func TestDeployItemsRefuse(t *testing.T) {
 		{"no config", `[{name: a, type: t}]`, `deploy item "a" has no config; give it one, for type t`},
 		{"null as config", `[{name: a, type: t, config: null}]`, `deploy item "a" has no config`},
 		{"long name", `[{name: {{ repeat 64 "i" }}, type: t, config: {}}]`, "its name is not a valid label value: must be no more than 63 "},
+		{"misspelt type", `[{name: a, type: landscaper.gardener.cloud/hellm, config: {}}]`,
+			`deploy item "a": type "landscaper.gardener.cloud/hellm" is unknown; did you mean landscaper.gardener.cloud/helm?`},
+		{"key of the configuration", `[{name: a, type: t, values: {b: c}, config: {}}]`, "values: the key is unknown; did you mean deployItems[0].config.values?"},
 		{"no value", `[{name: "{{ .imports.missing }}", type: t}]`, "<no value>"},
 	}
 	for _, tt := range tests {

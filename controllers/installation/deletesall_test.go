@@ -41,8 +41,13 @@ func TestAJobThatDeletesAllChildrenSaysSoBefore(t *testing.T) {
 	for what, want := range map[string]string{
 		"deploy items":      "the job deletes all deploy items with what they have deployed, because the deployExecutions of the blueprint render none with these imports: item",
 		"sub-installations": "the job deletes all sub-installations with what they have deployed, because the subinstallationExecutions of the blueprint render none with these imports: ",
+		"no executions":     "the job deletes all deploy items with what they have deployed, because the blueprint has none any more: item",
 	} {
 		t.Run(what, func(t *testing.T) {
+			isEmptied := what == "no executions"
+			if isEmptied {
+				what = "deploy items"
+			}
 			s := newStage(t)
 			events := record.NewFakeRecorder(1000)
 			s.stop()
@@ -54,8 +59,14 @@ func TestAJobThatDeletesAllChildrenSaysSoBefore(t *testing.T) {
 				s.finish(s.execution("root", ""), v1alpha1.PhaseSucceeded)
 			}
 			first := s.ended("root", "", v1alpha1.PhaseSucceeded)
-			edit(s, settings, func(settings *corev1.ConfigMap) { settings.Data["on"] = "unwanted" })
-			s.annotate("root", v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
+			if isEmptied {
+				edit(s, &v1alpha1.Installation{ObjectMeta: s.named("root")}, func(root *v1alpha1.Installation) {
+					root.Spec.Blueprint = fixture.InlineBlueprint(object{"deployExecutions": nil})
+				})
+			} else {
+				edit(s, settings, func(settings *corev1.ConfigMap) { settings.Data["on"] = "unwanted" })
+				s.annotate("root", v1alpha1.OperationAnnotation, v1alpha1.OperationReconcile)
+			}
 			if what == "deploy items" {
 				s.finish(s.execution("root", first.Status.JobID), v1alpha1.PhaseSucceeded)
 			}

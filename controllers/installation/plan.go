@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,6 +25,7 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/templating"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/notify"
@@ -32,29 +34,33 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
-// warnOfDeletion says that the job deletes all deploy items or all sub-installations because templates of the blueprint, which still has them, render
-// none. That may be a mistake in a condition, and nobody has deleted the Installation.
+// warnOfDeletion says that the job deletes all deploy items or all sub-installations because the blueprint makes none any more. That may be a mistake in
+// a condition or an empty list, and nobody has deleted the Installation.
 func (r *Reconciler) warnOfDeletion(_ context.Context, s *scope) error {
 	if jobs.IsUnfinished(s.inst.Status.LastError) {
 		return nil // an earlier reconciliation of the job has begun with it
 	}
-	warn := func(names []string, of, by string) {
+	warn := func(names []string, of, by string, executions int) {
+		why := "the " + by + " of the blueprint render none with these imports"
+		if executions == 0 {
+			why = "the blueprint has none any more"
+		}
 		if len(names) > 0 {
 			r.Recorder.AnnotatedEventf(s.inst, notify.Once(s.inst.Status.JobID), corev1.EventTypeWarning, protocol.ReasonDeletesAll,
-				"the job deletes all %s with what they have deployed, because the %s of the blueprint render none with these imports: %s",
-				of, by, foreign.Beginning(strings.Join(names, ", "), 512))
+				"the job deletes all %s with what they have deployed, because %s: %s", of, why, foreign.Beginning(strings.Join(names, ", "), 512))
 		}
 	}
+	blueprint := s.Blueprint.Document
 	var names []string
-	if own := s.execution; own != nil && !s.hasJob(own) && len(s.deployItems) == 0 && len(s.Blueprint.Document.DeployExecutions) > 0 {
+	if own := s.execution; own != nil && !s.hasJob(own) && len(s.deployItems) == 0 {
 		items, _ := storage.Unpack(&own.Spec) // what cannot be read has made no items
 		for _, item := range items {
 			names = append(names, item.Name)
 		}
-		warn(names, "deploy items", "deployExecutions")
+		warn(names, "deploy items", "deployExecutions", len(blueprint.DeployExecutions))
 	}
-	if len(s.subinstallations) == 0 && len(s.Blueprint.Document.SubinstallationExecutions) > 0 {
-		warn(slices.Sorted(maps.Keys(s.children)), "sub-installations", "subinstallationExecutions")
+	if len(s.subinstallations) == 0 {
+		warn(slices.Sorted(maps.Keys(s.children)), "sub-installations", "subinstallationExecutions", len(blueprint.SubinstallationExecutions))
 	}
 	return nil
 }
@@ -108,7 +114,7 @@ func (r *Reconciler) render(ctx context.Context, s *scope) error {
 	s.deployItems, s.subinstallations = rendered.DeployItems, rendered.Subinstallations
 	s.unknown = slices.Concat(s.Blueprint.Document.Unknown, rendered.Unknown)
 	if problem != nil {
-		return inputs.RenderingFailed(ctx, s.shown, jobs.RenderOperation, problem)
+		return inputs.RenderingFailed(ctx, s.shown, jobs.RenderOperation, s.withoutSecrets(problem))
 	}
 	if err := s.Reach.CheckItems(ctx, r.Live, s.deployItems); err != nil {
 		return err
@@ -121,6 +127,23 @@ func (r *Reconciler) render(ctx context.Context, s *scope) error {
 			memory.Size(s.content)+memory.Size(s.Reach.Targets)+s.Blueprint.Weight())
 	}
 	return nil
+}
+
+// withoutSecrets takes the values of sensitive imports from an error whose text templates may have written themselves.
+func (s *scope) withoutSecrets(problem error) error {
+	failure, isRendering := errors.AsType[*render.Failure](problem)
+	if !isRendering {
+		return problem
+	}
+	secrets := map[string]any{}
+	for name, value := range s.values.Data {
+		if s.importIsSensitive(name) {
+			secrets[name] = value
+		}
+	}
+	shown := *failure
+	shown.Message = templating.Masked(failure.Message, map[string]any{"imports": secrets})
+	return &shown
 }
 
 func (s *scope) exportsSomething() bool {

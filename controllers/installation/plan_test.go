@@ -4,6 +4,7 @@
 package installation
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -15,12 +16,27 @@ import (
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/model"
+	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/inputs"
 	"github.com/flux-landscaper/flux-landscaper/controllers/installation/internal/jobs"
 	"github.com/flux-landscaper/flux-landscaper/deployers/protocol"
 	"github.com/flux-landscaper/flux-landscaper/deployers/storage"
 	"github.com/flux-landscaper/flux-landscaper/tests/fixture"
 )
+
+// TestErrorsThatTemplatesWriteShowNoSensitiveImport has what an import execution says of two imports, one of which is sensitive.
+func TestErrorsThatTemplatesWriteShowNoSensitiveImport(t *testing.T) {
+	s := newScope(&v1alpha1.Installation{}, time.Unix(1, 0))
+	s.Inputs = inputs.Inputs{Blueprint: &inputs.Blueprint{Document: &model.Blueprint{}}, Imports: &inputs.Collected{Sensitive: map[string]bool{"password": true}}}
+	s.content = &content{values: &render.Values{Imports: render.Imports{Data: map[string]any{"password": "S3cr3tV4lue", "host": "db.example.com"}}}}
+
+	shown := s.withoutSecrets(render.FailureOf(&render.Error{Reason: render.ReasonImportValidationFailed, Err: errors.New("bad S3cr3tV4lue for db.example.com")}))
+
+	require.EqualError(t, shown, "bad [masked] for db.example.com")
+	var problem *render.Error
+	require.ErrorAs(t, shown, &problem)
+	assert.Equal(t, render.ReasonImportValidationFailed, problem.Reason)
+}
 
 func TestInputsThatAreNotThereAreLookedForAgain(t *testing.T) {
 	p := newScope(fixture.Importing(), time.Unix(1, 0))

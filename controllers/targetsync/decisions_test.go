@@ -279,6 +279,23 @@ func TestASourceWhoseListExpiresIsReadAnew(t *testing.T) {
 	require.ErrorContains(t, err, "cannot be listed: The provided continue parameter is too old")
 }
 
+// TestANamespaceThatDoesNotExistIsNoEmptySource tells a misspelt namespace from one without clusters.
+func TestANamespaceThatDoesNotExistIsNoEmptySource(t *testing.T) {
+	there := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "there"}}
+	for name, problem := range map[string]string{"there": "", "ther": `the source cluster has no namespace "ther"; correct spec.sourceNamespace`} {
+		t.Run(name, func(t *testing.T) {
+			source := &target.Cluster{Client: fake.NewClientBuilder().WithScheme(schemeOf(t)).WithObjects(there).Build()}
+			sync := &v1alpha1.TargetSync{Spec: v1alpha1.TargetSyncSpec{SourceNamespace: name, SecretNameExpression: "."}}
+			err := gatherSecrets(t.Context(), &scope{wanted: map[string]*wanted{}, pattern: regexp.MustCompile("."), sync: sync, source: source})
+			if problem == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, problem)
+		})
+	}
+}
+
 // TestExpressionsThatCostMuchAreRefused has expressions that take longer for each name the more they repeat.
 func TestExpressionsThatCostMuchAreRefused(t *testing.T) {
 	for name, tc := range map[string]struct{ expression, problem string }{

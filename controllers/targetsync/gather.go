@@ -130,6 +130,8 @@ func (s *scope) eachPage(ctx context.Context, list client.ObjectList, take func(
 		return list.GetContinue(), nil
 	})
 	switch {
+	case err == nil && seen == 0:
+		return s.findNamespace(ctx)
 	case err == nil:
 		return nil
 	case !errors.Is(err, target.ErrTooManyPages):
@@ -137,6 +139,17 @@ func (s *scope) eachPage(ctx context.Context, list client.ObjectList, take func(
 	}
 	return protocol.Stall(operation, reasonSource, "namespace %q of the source cluster holds too many objects, or more than %d that match, or Secrets of more than %d MiB; narrow the expression, or use several namespaces",
 		s.sync.Spec.SourceNamespace, maxClusters, maxBytes>>20)
+}
+
+// findNamespace returns an error where the source has no namespace of that name: it lists nothing, which does not mean that its clusters are gone. Whoever may
+// not read namespaces goes on.
+func (s *scope) findNamespace(ctx context.Context) error {
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err := s.source.Client.Get(ctx, client.ObjectKey{Name: s.sync.Spec.SourceNamespace}, namespace); apierrors.IsNotFound(err) {
+		return protocol.Again(operation, reasonSource, "the source cluster has no namespace %q; correct spec.sourceNamespace, or create the namespace", s.sync.Spec.SourceNamespace)
+	}
+	return nil
 }
 
 // sourceProblem says what the source did not let the sync do.

@@ -120,7 +120,7 @@ func (r *reconciler) unknownKeys(item *v1alpha1.DeployItem) []document.Key {
 	if r.typed == nil || item.Spec.Configuration == nil {
 		return nil
 	}
-	return document.Keys(item.Spec.Configuration.Raw, r.typed.Configuration(item))
+	return document.BesideConfig(document.Keys(item.Spec.Configuration.Raw, r.typed.Configuration(item)), v1alpha1.DeployItemTemplate{})
 }
 
 // refuseKeys returns an error about the keys with which nothing may be deployed.

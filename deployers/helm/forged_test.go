@@ -167,10 +167,10 @@ func TestMarksThatAnItemSetsItselfReachNobodyElse(t *testing.T) {
 					maps.Copy(content, settings)
 					return content
 				}
-				f.configure(forged("own"))
+				f.configure(forged("own-" + way))
 				f.settle(f.deployer().Ensure)
 				own := &corev1.ConfigMap{}
-				require.NoError(t, f.get("own", own))
+				require.NoError(t, f.get("own-"+way, own))
 				if isRelease {
 					assert.True(t, engine.Owns(own, f.namespace, "by-"+way), "%v", own.Annotations)
 				} else {
@@ -179,7 +179,7 @@ func TestMarksThatAnItemSetsItselfReachNobodyElse(t *testing.T) {
 				}
 
 				for _, name := range []string{"one", "two"} {
-					f.next(forged("own", name))
+					f.next(forged("own-"+way, name))
 					f.fail(f.deployer())
 				}
 				f.item.Generation++

@@ -245,6 +245,7 @@ func (j *job) upgrade(ctx context.Context, last *engine.Release) (*engine.Releas
 	}
 	request.From = last.Revision
 	j.warnOfReset(last)
+	request.Rendered = func(manifest string) { j.warnOfDeletion(last, manifest) }
 	release, err := j.engine.Upgrade(ctx, request)
 	return release, j.judge(ctx, err, settings, upgradeRetries)
 }
@@ -258,6 +259,16 @@ func (j *job) warnOfReset(last *engine.Release) {
 	}
 	j.item.Warn(reasonValuesRemoved, fmt.Sprintf("helm release %s/%s had values until revision %d, and spec.config has neither values nor valuesFrom now: the upgrade "+
 		"resets it to the values of the chart; where that is a mistake, write them below spec.config.values", last.Namespace, last.Name, last.Revision))
+}
+
+// warnOfDeletion tells, before an upgrade, that it deletes all objects of the release.
+func (j *job) warnOfDeletion(last *engine.Release, manifest string) {
+	if objects, err := engine.ParseManifest(manifest); err != nil || len(objects) > 0 {
+		return
+	}
+	if had, err := last.Objects(); err == nil {
+		j.session().WarnOfDeletion(nil, had, "its chart renders none with these values")
+	}
 }
 
 // judge counts the failure of an operation, and makes the last one that is allowed the end of the job.

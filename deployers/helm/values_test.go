@@ -143,6 +143,27 @@ func TestAJobWaitsForMissingValuesAndWritesNothingMeanwhile(t *testing.T) {
 	assert.JSONEq(t, `{"a": "here", "inline": "wins"}`, f.configMap("hello-world")["all"])
 }
 
+// TestAnUpgradeThatDeletesAllObjectsSaysSo has a chart that renders none with other values.
+func TestAnUpgradeThatDeletesAllObjectsSaysSo(t *testing.T) {
+	f := newFixture(t)
+	chart := raw(archive(t, "1.0.0", map[string]string{"values.yaml": "enabled: true\n", "templates/cm.yaml": "{{ if .Values.enabled }}\n" + configMapTemplate + "\n{{ end }}\n"}))
+	f.configure(config{"chart": chart, "values": config{"testData": "x"}})
+	f.succeed(f.deployer())
+	f.next(config{"chart": chart, "values": config{"testData": "x", "enabled": false}})
+	item, warned := f.contractItem(), ""
+	item.Warn = func(reason, message string) {
+		assert.Equal(t, 1, f.release().Revision, "it is said before the upgrade")
+		warned += reason + ": " + message
+	}
+	f.plan(f.deployer())
+
+	outcome, err := f.deployer().Ensure(f.ctx, item)
+
+	require.NoError(t, err)
+	require.True(t, outcome.Done)
+	assert.Contains(t, warned, "DeletesAll: the job deletes all objects that the item has deployed, because its chart renders none with these values: ")
+}
+
 // TestAnUpgradeThatRemovesAllValuesSaysSo tells a release that had values from one that had none, and what is explicit from what is absent.
 func TestAnUpgradeThatRemovesAllValuesSaysSo(t *testing.T) {
 	had := config{"testData": "hello"}

@@ -128,7 +128,7 @@ func (c *checker) keysMade(list string, s source, root *yamlv3.Node) {
 			}
 		}
 	}
-	unknown("", slices.DeleteFunc(keys.KeysOf(tree, like, true), render.IsBeside))
+	unknown("", render.Misplaced(slices.DeleteFunc(keys.KeysOf(tree, like, true), render.IsBeside)))
 	for i, item := range itemsOf(tree) {
 		at := fmt.Sprintf("deployItems[%d].config.", i)
 		config, isMap := item["config"].(map[string]any)
@@ -138,13 +138,16 @@ func (c *checker) keysMade(list string, s source, root *yamlv3.Node) {
 		if shown.several[above+"type"] || shown.several[above+"config"] || shown.several[at+"apiVersion"] {
 			continue // of several branches only an execution tells which belong together
 		}
+		if meant := render.MeantType(kind); meant != "" && isLiteral(kind) {
+			report(Error, above+"type", "%stype: %q is unknown; did you mean %s?", above, kind, meant)
+		}
 		if known, builtIn := configurations[kind]; builtIn && isMap && isLiteral(version) {
 			like, err := known.version(version)
 			if err != nil {
 				report(Error, at+"apiVersion", "%s%v", at, err)
 				continue
 			}
-			unknown(at, keys.KeysOf(config, like, false))
+			unknown(at, keys.BesideConfig(keys.KeysOf(config, like, false), v1alpha1.DeployItemTemplate{}))
 		}
 	}
 }

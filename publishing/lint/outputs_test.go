@@ -46,6 +46,8 @@ deployItems:
 		"beside the list":         {"deployItems:", "config: 1\ndeployItems:", nil},
 		"deploy item":             {"  target:", "  targetRef:", []string{"deploy.yaml:7: deployItems[0].targetRef: the key is unknown and has no effect; check its spelling or remove it"}},
 		"configuration":           {"manifests:", "manifets:", []string{"deploy.yaml:15: deployItems[0].config.manifets: the key is unknown; did you mean manifests?"}},
+		"beside its place":        {"    manifests:", "    dependsOn: [b]\n    manifests:", []string{"deploy.yaml:15: deployItems[0].config.dependsOn: the key is unknown; did you mean dependsOn of the deploy item, beside config?"}},
+		"type":                    {"kubernetes-manifest", "kubernetes-manifests", []string{`deploy.yaml:6: deployItems[0].type: "landscaper.gardener.cloud/kubernetes-manifests" is unknown; did you mean landscaper.gardener.cloud/kubernetes-manifest?`}},
 		"in a list":               {"policy:", "polic:", []string{"deploy.yaml:17: deployItems[0].config.manifests[0].polic: the key is unknown; did you mean manifests[0].policy?"}},
 		"in a branch":             {"updateStrategy: patch", "updateStrateg: patch", []string{"deploy.yaml:13: deployItems[0].config.updateStrateg: the key is unknown; did you mean updateStrategy?"}},
 		"version":                 {"v1alpha2", "v1", []string{`deploy.yaml:9: deployItems[0].config.apiVersion: "manifest.deployer.landscaper.gardener.cloud/v1" does not exist; use manifest.deployer.landscaper.gardener.cloud/v1alpha1 or manifest.deployer.landscaper.gardener.cloud/v1alpha2`}},

@@ -75,6 +75,29 @@ func KeysOf(tree any, like any, anyCase bool) []Key {
 	return w.unknown
 }
 
+// Elsewhere gives keys a meaning that a document of another type has on its first level. As says how such a key is written there, and returns "" where the
+// author cannot have meant it.
+func Elsewhere(keys []Key, like any, as func(path string) string) []Key {
+	known := fieldsOf(reflect.TypeOf(like))
+	for i := range keys {
+		name := keys[i].Path[strings.LastIndex(keys[i].Path, ".")+1:]
+		if _, has := known[name]; has && keys[i].Meant == "" && name != "apiVersion" && name != "kind" {
+			keys[i].Meant = as(keys[i].Path)
+		}
+	}
+	return keys
+}
+
+// BesideConfig gives those keys of the configuration of a deploy item a meaning that belong beside it. The type of item is that of deploy items.
+func BesideConfig(keys []Key, item any) []Key {
+	return Elsewhere(keys, item, func(path string) string {
+		if strings.ContainsAny(path, ".[") {
+			return ""
+		}
+		return path + " of the deploy item, beside config"
+	})
+}
+
 // Near returns the keys that are near to a known one, so that their author has probably meant it, and the others.
 func Near(keys []Key) (near, others []Key) {
 	for _, key := range keys {

@@ -57,6 +57,19 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+func TestKeysOfAnotherDocumentAreNear(t *testing.T) {
+	found := BesideConfig(Keys([]byte(`{"timeout": 1, "checks": {"colour": 1}, "colour": 1, "kind": 1, "frog": 1}`), &struct {
+		Checks struct{} `json:"checks"`
+	}{}), struct {
+		Kind   string `json:"kind"`
+		Colour string `json:"colour"`
+	}{})
+
+	assert.Equal(t, []Key{
+		{Path: "checks.colour"}, {Path: "colour", Meant: "colour of the deploy item, beside config"}, {Path: "frog"}, {Path: "kind"}, {Path: "timeout"},
+	}, found)
+}
+
 func TestUnknownKeysSayWhatToDo(t *testing.T) {
 	assert.Equal(t, "a.b: the key is unknown and has no effect; check its spelling or remove it; manifets: the key is unknown; did you mean manifests?",
 		List([]Key{{Path: "a.b"}, {Path: "manifets", Meant: "manifests"}}))

@@ -125,6 +125,8 @@ type Request struct {
 	From int
 	// CreateNamespace makes Install create the namespace when it is missing.
 	CreateNamespace bool
+	// Rendered is called before Upgrade changes anything, with the manifest of the new revision; it may be nil.
+	Rendered func(manifest string)
 	// Replace lets Install take the name of a release that was uninstalled but whose history was kept.
 	Replace bool
 

@@ -64,6 +64,9 @@ func (e *Engine) Upgrade(ctx context.Context, request Request) (*Release, error)
 		if err != nil {
 			return nil, err
 		}
+		if request.Rendered != nil {
+			request.Rendered(rendered.manifest)
+		}
 		upgrade := action.NewUpgrade(op.Configuration)
 		upgrade.Namespace = request.Namespace
 		upgrade.Labels = request.Labels
