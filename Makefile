@@ -91,7 +91,7 @@ SAMPLES    = $(shell grep -rlE '^func TestGate' --include=*_test.go ./tests/e2e 
 NAMED_E2E  = $(shell grep -rlE '^func TestE2E' --include=*_test.go . | xargs -r -n1 dirname | sort -u)
 E2E_PKGS  ?= ./tests/e2e/...
 
-.PHONY: help run test e2e pages soak test-times generate lint bench fuzz build images release components clean packages prepare prepare-node prepare-e2e FORCE
+.PHONY: help run test e2e pages soak test-times generate lint scan bench fuzz build images release components clean packages prepare prepare-node prepare-e2e FORCE
 
 help: ## Show this text
 	@echo "make <target>, with these targets:"
@@ -107,7 +107,7 @@ test: prepare ## The tests of each change, on real servers (PKGS=./x/..., RACE=1
 	$(if $(filter ./...,$(PKGS)),$(call tests,samples of e2e and soak,-run '^TestGate' $(SAMPLES)))
 
 e2e: TEST_TIMEOUT := 45m
-e2e: prepare-e2e ## All other tests of features: nodes, fences, agents, environments, releases, notifications (E2E_PKGS=./tests/e2e/x)
+e2e: scan prepare-e2e ## make scan, and all other tests of features: nodes, fences, agents, environments, releases, notifications (E2E_PKGS=./tests/e2e/x)
 	$(call tests,end to end,-skip '^TestGate' $(E2E_PKGS))
 	$(if $(filter ./tests/e2e/...,$(E2E_PKGS)),$(call tests,end to end in other folders,-run '^TestE2E' $(NAMED_E2E)))
 
@@ -123,14 +123,16 @@ test-times: prepare ## A table of where the time of make test goes, by package
 	$(call step,go test,$(GATE_PKGS) $(GO_TEST) -count=1 -json -debug-actiongraph=bin/test.graph $(GATE) >bin/test.json || echo "    some failed")
 	@go run ./tests/times -events bin/test.json -graph bin/test.graph
 
-lint: ## gofmt, go vet, the command line built for Windows, staticcheck, kube-api-linter, gosec, govulncheck and deadcode
+lint: ## gofmt, go vet, staticcheck and kube-api-linter
 	$(call step,gofmt,files=$$("$$(go env GOROOT)/bin/gofmt" -l .); if [[ -n "$$files" ]]; then echo "run gofmt -w on:"; echo "$$files"; exit 1; fi)
 	$(call step,go vet,go vet $(PKGS))
-	$(call step,command line for Windows,CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go build -o /dev/null ./cmd/flux-landscaper)
 	$(call step,staticcheck,$(GO_TOOL) staticcheck $(PKGS))
 	$(call step,kube-api-linter,if go list -C tests/platform/tools/apilinter -deps . >/dev/null 2>&1; then \
 	  mkdir -p bin; go build -C tests/platform/tools/apilinter -o $(CURDIR)/bin/apilinter . && bin/apilinter ./api/v1alpha1; \
 	  else echo "    NOT RUN: its module cannot be had here"; fi)
+
+scan: ## gosec, govulncheck, deadcode and the command line built for Windows; make e2e begins with it
+	$(call step,command line for Windows,CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go build -o /dev/null ./cmd/flux-landscaper)
 	$(call step,gosec,go tool -modfile=tests/platform/tools/gosec/go.mod gosec -quiet -exclude-generated -exclude-dir=tests -exclude-rules="$(GOSEC_TOOLS)" ./...)
 	$(call step,govulncheck,if $(GOVULNCHECK) -mode=query -json stdlib@go1.26.0 >/dev/null 2>&1; then $(GOVULNCHECK) $(PKGS); \
 	  else echo "    NOT RUN: its database cannot be had here; GOVULNDB names another"; fi)
