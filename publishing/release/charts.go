@@ -133,7 +133,10 @@ func Chart(folder, name string, o Options) (err error) {
 	case ControllerChart: // with flux/own-environment and flux/ui, which it fills in for its values deployerManagement.agent and ui
 		write(filepath.Join(folder, "templates", names), contentOf(o.Source, "charts", "process", "templates", names))
 		for _, part := range []string{"own-environment", "ui"} {
-			write(filepath.Join(folder, part+".yaml"), build(filepath.Join(o.Source, "flux", part)))
+			from := filepath.Join(o.Source, "flux", part)
+			if _, err := os.Stat(from); err == nil || part != "ui" { // former checkouts have no flux/ui
+				write(filepath.Join(folder, part+".yaml"), build(from))
+			}
 		}
 	case RightsChart: // with the roles of config/rbac, one after the other
 		write(filepath.Join(folder, "templates", names), contentOf(o.Source, "charts", "process", "templates", names))
