@@ -170,7 +170,7 @@ func (r *Reconciler) aboutToWork(ctx context.Context, inst *v1alpha1.Installatio
 	if !inst.Status.IsIdle() || jobs.WillStart(inst) {
 		return true, nil
 	}
-	if inst.Spec.Suspend {
+	if jobs.StartsNothing(inst) {
 		return false, nil
 	}
 	// What nobody can read keeps that Installation from working, but not those behind it.

@@ -253,7 +253,7 @@ func Running(inst, predecessor *v1alpha1.Installation) bool {
 
 // WillStart tells from the object alone whether a job is about to start.
 func WillStart(inst *v1alpha1.Installation) bool {
-	if inst.Spec.Suspend || !inst.DeletionTimestamp.IsZero() {
+	if StartsNothing(inst) || !inst.DeletionTimestamp.IsZero() {
 		return false
 	}
 	if Requested(inst) {
@@ -267,7 +267,12 @@ func WillStart(inst *v1alpha1.Installation) bool {
 
 // isUnseen reports whether nobody has looked at an Installation yet. The first look shows whether it starts by itself, which Context and namespace decide, too.
 func isUnseen(inst *v1alpha1.Installation) bool {
-	return inst.Status.JobID == "" && len(inst.Status.Conditions) == 0 && inst.Annotations[v1alpha1.IgnoreAnnotation] != "true"
+	return inst.Status.JobID == "" && len(inst.Status.Conditions) == 0
+}
+
+// StartsNothing reports whether an Installation is suspended, or left alone by this controller.
+func StartsNothing(inst *v1alpha1.Installation) bool {
+	return inst.Spec.Suspend || inst.Annotations[v1alpha1.IgnoreAnnotation] == "true"
 }
 
 // FailedWith reports whether the deletion of a successor has failed in a way that fails that of an Installation, too. Of sub-installations the

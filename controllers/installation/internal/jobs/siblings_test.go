@@ -126,6 +126,10 @@ func TestWillStart(t *testing.T) {
 			fixture.Operate(inst)
 			inst.Spec.Suspend = true
 		}), false},
+		"left alone": {root(func(inst *v1alpha1.Installation) {
+			fixture.Following(inst).Generation = 2
+			inst.Annotations[v1alpha1.IgnoreAnnotation] = "true"
+		}), false},
 		"in deletion": {root(func(inst *v1alpha1.Installation) {
 			fixture.Operate(inst)
 			inst.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
