@@ -141,15 +141,19 @@ func (s *scope) eachPage(ctx context.Context, list client.ObjectList, take func(
 		s.sync.Spec.SourceNamespace, maxClusters, maxBytes>>20)
 }
 
-// findNamespace returns an error where the source has no namespace of that name: it lists nothing, which does not mean that its clusters are gone. Whoever may
-// not read namespaces goes on.
+// findNamespace returns an error unless the source has a namespace of that name: where there is none, an empty list does not mean that the clusters are gone.
+// Without the right to read namespaces, nobody knows, and the list counts.
 func (s *scope) findNamespace(ctx context.Context) error {
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	if err := s.source.Client.Get(ctx, client.ObjectKey{Name: s.sync.Spec.SourceNamespace}, namespace); apierrors.IsNotFound(err) {
+	err := s.source.Client.Get(ctx, client.ObjectKey{Name: s.sync.Spec.SourceNamespace}, namespace)
+	switch {
+	case err == nil, apierrors.IsForbidden(err):
+		return nil
+	case apierrors.IsNotFound(err):
 		return protocol.Again(operation, reasonSource, "the source cluster has no namespace %q; correct spec.sourceNamespace, or create the namespace", s.sync.Spec.SourceNamespace)
 	}
-	return nil
+	return s.sourceProblem(err)
 }
 
 // sourceProblem says what the source did not let the sync do.
