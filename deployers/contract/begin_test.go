@@ -143,9 +143,10 @@ func TestAJobOfADeployersOwnIsTriggeredWhenItBegins(t *testing.T) {
 		times *v1alpha1.TransitionTimes
 		want  metav1.Time
 	}{
-		"the first":            {nil, now},
-		"after one that ended": {&v1alpha1.TransitionTimes{TriggerTime: &requested, FinishedTime: &ended}, now},
-		"requested":            {&v1alpha1.TransitionTimes{TriggerTime: &requested}, requested},
+		"the first":                    {nil, now},
+		"after one that ended at once": {&v1alpha1.TransitionTimes{TriggerTime: &requested, FinishedTime: &requested}, now},
+		"after one that ended":         {&v1alpha1.TransitionTimes{TriggerTime: &requested, FinishedTime: &ended}, now},
+		"requested":                    {&v1alpha1.TransitionTimes{TriggerTime: &requested}, requested},
 	} {
 		t.Run(name, func(t *testing.T) {
 			item := &v1alpha1.DeployItem{}

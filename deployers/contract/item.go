@@ -162,8 +162,8 @@ func stamp(item *v1alpha1.DeployItem, by v1alpha1.DeployerInformation, now time.
 	}
 	times := status.TransitionTimes
 	times.InitTime = &metav1.Time{Time: now}
-	if times.TriggerTime == nil || times.FinishedTime != nil && times.TriggerTime.Before(times.FinishedTime) {
-		times.TriggerTime = times.InitTime // nobody has requested this job
+	if times.TriggerTime == nil || times.FinishedTime != nil {
+		times.TriggerTime = times.InitTime // nobody has requested a job since the last one ended
 	}
 	times.WaitTime, times.FinishedTime = nil, nil
 }

@@ -35,6 +35,7 @@ func TestAMisspeltKeyDeletesNothing(t *testing.T) {
 		"a letter less":      {strings.Replace(good, "manifests:", "manifets:", 1), "spec.config: manifets: the key is unknown; did you mean manifests?"},
 		"another case":       {strings.Replace(good, "manifests:", "Manifests:", 1), "spec.config: Manifests: the key is unknown; did you mean manifests?"},
 		"on a deeper level":  {header + "readinessChecks: {manifests: []}\n", "spec.config: readinessChecks.manifests: the key is unknown; did you mean manifests?"},
+		"beside its place":   {good + "dependsOn: [b]\n", "spec.config: dependsOn: the key is unknown; did you mean dependsOn of the deploy item, beside config?"},
 		"no manifests":       {header, "spec.config: manifests: is missing; write the objects to deploy there, or [] to uninstall all that were deployed"},
 		"manifests are null": {header + "manifests:\n", "spec.config: manifests: is missing"},
 	} {
