@@ -51,8 +51,9 @@ type Files struct {
 	// archive of the repository, as a source of Flux offers it, and remotes that it is kept at.
 	archive []byte
 	remotes []string
-	// built has by folder what Kustomize makes of it.
-	built map[string][]byte
+	// unpacked is the archive for Kustomize, once it is needed, and built has by folder what that makes of it.
+	unpacked filesys.FileSystem
+	built    map[string][]byte
 }
 
 // Directory reads a landscape in a folder of a repository.
@@ -152,14 +153,35 @@ func (f *Files) build(folder string) ([]byte, error) {
 	if text, isKnown := f.built[folder]; isKnown {
 		return text, nil
 	}
+	if err := f.unpack(); err != nil {
+		return nil, err
+	}
+	options := &krusty.Options{LoadRestrictions: types.LoadRestrictionsNone, PluginConfig: types.DisabledPluginConfig()}
+	made, err := krusty.MakeKustomizer(options).Run(f.unpacked, path.Join("/", folder))
+	if err != nil {
+		return nil, err
+	}
+	text, err := made.AsYaml()
+	if err == nil {
+		f.built[folder] = text
+	}
+	return text, err
+}
+
+// unpack reads the archive into memory.
+func (f *Files) unpack() error {
+	if f.unpacked != nil {
+		return nil
+	}
 	files := filesys.MakeFsInMemory()
 	for reader := tar.NewReader(bytes.NewReader(f.archive)); ; {
 		header, err := reader.Next()
 		if errors.Is(err, io.EOF) {
-			break
+			f.unpacked = files
+			return nil
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if header.Typeflag != tar.TypeReg {
 			continue
@@ -169,19 +191,9 @@ func (f *Files) build(folder string) ([]byte, error) {
 			err = files.WriteFile(path.Join("/", header.Name), text) // #nosec G305 -- in memory
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	options := &krusty.Options{LoadRestrictions: types.LoadRestrictionsNone, PluginConfig: types.DisabledPluginConfig()}
-	made, err := krusty.MakeKustomizer(options).Run(files, path.Join("/", folder))
-	if err != nil {
-		return nil, err
-	}
-	text, err := made.AsYaml()
-	if err == nil {
-		f.built[folder] = text
-	}
-	return text, err
 }
 
 // extract writes the files of a tar into a directory. Links that lead out of it are left out.
