@@ -163,7 +163,7 @@ func MeantType(given string) string {
 	return near
 }
 
-// Misplaced gives those unknown keys of deploy items a meaning that belong into their config.
+// Misplaced fills in Meant of unknown keys of deploy items that belong into their config.
 func Misplaced(unknown []document.Key) []document.Key {
 	for _, like := range []any{helmconfig.ProviderConfiguration{}, manifestconfig.ProviderConfiguration{}, containerconfig.ProviderConfiguration{}, mockconfig.ProviderConfiguration{}} {
 		unknown = document.Elsewhere(unknown, like, func(path string) string {

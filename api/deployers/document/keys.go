@@ -75,8 +75,8 @@ func KeysOf(tree any, like any, anyCase bool) []Key {
 	return w.unknown
 }
 
-// Elsewhere gives keys a meaning that a document of another type has on its first level. As says how such a key is written there, and returns "" where the
-// author cannot have meant it.
+// Elsewhere fills in Meant of unknown keys that documents of another type, that of like, have on their first level. as returns where such a key belongs, or ""
+// where the author cannot have meant it.
 func Elsewhere(keys []Key, like any, as func(path string) string) []Key {
 	known := fieldsOf(reflect.TypeOf(like))
 	for i := range keys {
@@ -88,7 +88,7 @@ func Elsewhere(keys []Key, like any, as func(path string) string) []Key {
 	return keys
 }
 
-// BesideConfig gives those keys of the configuration of a deploy item a meaning that belong beside it. The type of item is that of deploy items.
+// BesideConfig fills in Meant of unknown keys in the configuration of a deploy item that belong into the deploy item itself. item has the type of deploy items.
 func BesideConfig(keys []Key, item any) []Key {
 	return Elsewhere(keys, item, func(path string) string {
 		if strings.ContainsAny(path, ".[") {
