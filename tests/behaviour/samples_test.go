@@ -73,7 +73,9 @@ func sampleWith(t *testing.T, path string, blueprint, component map[string]any) 
 }
 
 // sampleName is the name of the Installation that is made of a path.
-func sampleName(path string) string { return strings.ReplaceAll(path, "/", "-") }
+func sampleName(path string) string {
+	return strings.ReplaceAll(strings.TrimSuffix(path, ".yaml"), "/", "-")
+}
 
 func TestD08SamplesOfComponentsSayWhyTheyCannotRun(t *testing.T) {
 	t.Parallel()
