@@ -203,8 +203,12 @@ func validateItems(items []v1alpha1.DeployItemTemplate) error {
 		if problems := content.IsLabelValue(items[i].Name); len(problems) > 0 {
 			return fmt.Errorf("deploy item %q: its name is not a valid label value: %s; change it", items[i].Name, strings.Join(problems, "; "))
 		}
-		if config := items[i].Configuration; config == nil || len(config.Raw) == 0 {
+		config := items[i].Configuration
+		if config == nil || len(config.Raw) == 0 {
 			return fmt.Errorf("deploy item %q has no config; give it one, for type %s", items[i].Name, items[i].Type)
+		}
+		if config.Raw[0] != '{' {
+			return fmt.Errorf("deploy item %q: config is no object of keys and values; write one, for type %s", items[i].Name, items[i].Type)
 		}
 	}
 	return nil

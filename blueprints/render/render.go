@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -349,18 +350,16 @@ func decodeEach[T any](list []json.RawMessage, what, field string) ([]T, error) 
 	return out, nil
 }
 
-// decode reads a document. Keys match in upper and lower case. Numbers of maps without types are of type json.Number.
-func decode(document json.RawMessage, into any) error {
-	decoder := json.NewDecoder(bytes.NewReader(document))
+// decode reads a document. Keys match in upper and lower case. Numbers of maps without types are of type json.Number. Errors name the field.
+func decode(raw json.RawMessage, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	err := decoder.Decode(into)
-	if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		given, _, _ := strings.Cut(wrongType.Value, " ")
-		field := strings.NewReplacer("DeployItemTemplate.", "", "InstallationTemplate.", "").Replace(wrongType.Field)
-		return fmt.Errorf("a value of type %s is in field %s, which must be of type %s", given, field, wrongType.Type)
+	if err == nil {
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("the output cannot be read: %w", err)
+	if inWords := document.Decode(raw, reflect.New(reflect.TypeOf(into).Elem()).Interface()); inWords != nil {
+		return inWords
 	}
-	return nil
+	return fmt.Errorf("the output cannot be read: %w", err)
 }

@@ -237,10 +237,13 @@ func TestDeployItemsRefuse(t *testing.T) {
 		{"unknown dependency", `[{name: a, type: t, dependsOn: [b]}]`, `depends on "b", which does not exist`},
 		{"cycle", `[{name: a, type: t, dependsOn: [b]}, {name: b, type: t, dependsOn: [a]}]`, `cycle found in dependencies: a → b → a`},
 		{"itself", `[{name: a, type: t, dependsOn: [a]}]`, `cycle found in dependencies: a → a`},
-		{"wrong type", `[{name: 5, type: t}]`, "deploy item (deployItems[0]): a value of type number is in field name"},
+		{"wrong type", `[{name: 5, type: t}]`, "deploy item (deployItems[0]): name: is a JSON number, which the field cannot hold"},
 		{"wrong type of an item", `[{name: a}, {name: b, dependsOn: c}]`,
-			`deploy item "b" (deployItems[1]): a value of type string is in field dependsOn, which must be of type []string`},
+			`deploy item "b" (deployItems[1]): dependsOn: is a JSON string, which the field cannot hold`},
 		{"no config", `[{name: a, type: t}]`, `deploy item "a" has no config; give it one, for type t`},
+		{"text as config", `[{name: a, type: t, config: "manifests: []"}]`, `deploy item "a": config is no object of keys and values; write one, for type t`},
+		{"no list", `{}`, "deployItems: is a JSON object, which the field cannot hold; correct the type of the value"},
+		{"list as item", `[[]]`, "deploy item (deployItems[0]): the document: is a JSON array, which the field cannot hold"},
 		{"null as config", `[{name: a, type: t, config: null}]`, `deploy item "a" has no config`},
 		{"long name", `[{name: {{ repeat 64 "i" }}, type: t, config: {}}]`, "its name is not a valid label value: must be no more than 63 "},
 		{"misspelt type", `[{name: a, type: landscaper.gardener.cloud/hellm, config: {}}]`,
@@ -393,7 +396,7 @@ func TestSubinstallationFilesRefuse(t *testing.T) {
 		"a: b: c":                     `file "/f" is not YAML`,
 		"a: &a [*a]":                  `file "/f" has more than 16777216 bytes`,
 		"kind: Installation\nname: a": `has kind "Installation"`,
-		"name: [a]":                   `file "/f": a value of type array is in field name`,
+		"name: [a]":                   `file "/f": name: is a JSON array, which the field cannot hold`,
 	} {
 		_, _, err := Subinstallations(context.Background(), environment(t, "subinstallations: [{file: /f}]", "f", content), values(t), nil)
 		assert.ErrorContains(t, err, want)

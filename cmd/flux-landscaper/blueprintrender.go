@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flux-landscaper/flux-landscaper/api/foreign"
+	"github.com/flux-landscaper/flux-landscaper/publishing/lint"
 	"github.com/flux-landscaper/flux-landscaper/publishing/ocm"
 	"github.com/flux-landscaper/flux-landscaper/publishing/simulation"
 	"github.com/flux-landscaper/flux-landscaper/sources/component"
@@ -68,7 +69,16 @@ func renderCommand() *cobra.Command {
 			"  flux-landscaper blueprint render ./blueprint deployitems -f values.yaml -w ./out \\\n" +
 			"    --component example.com/shop:1.2.0 --repository oci://registry.example.com/components",
 		Args: cobra.RangeArgs(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.render(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			err := f.render(cmd, args)
+			if err == nil {
+				return nil
+			}
+			if report, failed := check(cmd, args[0], lint.Options{}); failed == nil && !report.Valid() {
+				printFindings(cmd.ErrOrStderr(), report) // with file and line, which what templates made does not have
+			}
+			return err
+		},
 	}
 	f.registry.bindFlags(cmd.Flags())
 	flags := cmd.Flags()

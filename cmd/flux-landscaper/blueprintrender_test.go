@@ -187,7 +187,9 @@ func TestRenderRefuses(t *testing.T) {
 	p := start(t)
 	p.write("shop/blueprint.yaml", charted, "shop/execution.yaml", execution, "shop.yaml", shopDescriptor, "base.yaml", baseDescriptor, "values.yaml", importValues, "bad.yaml", "replicas: 3",
 		"up/blueprint.yaml", "apiVersion: landscaper.gardener.cloud/v1alpha1\nkind: Blueprint\ndeployExecutions:\n- name: x\n  type: GoTemplate\n"+
-			"  template: |\n    deployItems: [{name: ../../up, type: x, config: {}}]\n")
+			"  template: |\n    deployItems: [{name: ../../up, type: x, config: {}}]\n",
+		"typo/blueprint.yaml", "apiVersion: landscaper.gardener.cloud/v1alpha1\nkind: Blueprint\ndeployExecutions:\n- {name: x, type: GoTemplate, file: x.yaml}\n",
+		"typo/x.yaml", "deployItems:\n- name: web\n  type: landscaper.gardener.cloud/kubernetes-manifest\n  config: {manifets: []}\n")
 	for name, test := range map[string]struct {
 		args []string
 		want string
@@ -199,6 +201,7 @@ func TestRenderRefuses(t *testing.T) {
 		"no component":                {[]string{"shop", "-f", "values.yaml"}, "there is no component descriptor"},
 		"half a closure":              {[]string{"shop", "-f", "values.yaml", "-c", "shop.yaml"}, "example.com/base"},
 		"others alone":                {[]string{"shop", "-f", "values.yaml", "-a", "shop.yaml"}, "--component-descriptor"},
+		"file and line of a mistake":  {[]string{"typo"}, "x.yaml:4:12: deployItems[0].config.manifets: the key is unknown; did you mean manifests?"},
 		"a name that leads elsewhere": {[]string{"up", "-w", "out"}, "its name is not a valid label value"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -37,17 +37,21 @@ func (s *stage) conditional(what string) *v1alpha1.Installation {
 	return inst
 }
 
-func TestAJobThatDeletesAllChildrenSaysSoBefore(t *testing.T) {
-	for what, want := range map[string]string{
-		"deploy items":      "the job deletes all deploy items with what they have deployed, because the deployExecutions of the blueprint render none with these imports: item",
-		"sub-installations": "the job deletes all sub-installations with what they have deployed, because the subinstallationExecutions of the blueprint render none with these imports: ",
-		"no executions":     "the job deletes all deploy items with what they have deployed, because the blueprint has none any more: item",
+func TestAJobThatDeletesChildrenSaysSoBefore(t *testing.T) {
+	for name, test := range map[string]struct {
+		what string
+		// edited are the deploy executions of a new blueprint; without them the import changes.
+		edited []any
+		want   string
+	}{
+		"all deploy items":      {"deploy items", nil, "DeletesAll the job deletes all deploy items with what they have deployed, because the deployExecutions of the blueprint render none with these imports: item"},
+		"all sub-installations": {"sub-installations", nil, "DeletesAll the job deletes all sub-installations with what they have deployed, because the subinstallationExecutions of the blueprint render none with these imports: "},
+		"no executions":         {"deploy items", []any{}, "DeletesAll the job deletes all deploy items with what they have deployed, because the blueprint has none any more: item"},
+		"one of them": {"deploy items", []any{object{"name": "default", "type": "GoTemplate", "template": "deployItems:\n- {name: other, type: example.com/none, config: {}}\n"}},
+			"Normal ItemsRemoved the job uninstalls deploy items that the blueprint does not make any more: item"},
 	} {
-		t.Run(what, func(t *testing.T) {
-			isEmptied := what == "no executions"
-			if isEmptied {
-				what = "deploy items"
-			}
+		t.Run(name, func(t *testing.T) {
+			what := test.what
 			s := newStage(t)
 			events := record.NewFakeRecorder(1000)
 			s.stop()
@@ -59,9 +63,9 @@ func TestAJobThatDeletesAllChildrenSaysSoBefore(t *testing.T) {
 				s.finish(s.execution("root", ""), v1alpha1.PhaseSucceeded)
 			}
 			first := s.ended("root", "", v1alpha1.PhaseSucceeded)
-			if isEmptied {
+			if test.edited != nil {
 				edit(s, &v1alpha1.Installation{ObjectMeta: s.named("root")}, func(root *v1alpha1.Installation) {
-					root.Spec.Blueprint = fixture.InlineBlueprint(object{"deployExecutions": nil})
+					root.Spec.Blueprint = fixture.InlineBlueprint(object{"deployExecutions": test.edited})
 				})
 			} else {
 				edit(s, settings, func(settings *corev1.ConfigMap) { settings.Data["on"] = "unwanted" })
@@ -76,12 +80,12 @@ func TestAJobThatDeletesAllChildrenSaysSoBefore(t *testing.T) {
 			close(events.Events)
 			var warned []string
 			for event := range events.Events {
-				if strings.Contains(event, protocol.ReasonDeletesAll) {
+				if strings.Contains(event, protocol.ReasonDeletesAll) || strings.Contains(event, "ItemsRemoved") {
 					warned = append(warned, event)
 				}
 			}
 			require.NotEmpty(t, warned)
-			assert.Contains(t, warned[0], want)
+			assert.Contains(t, warned[0], test.want)
 		})
 	}
 }

@@ -34,8 +34,8 @@ import (
 	"github.com/flux-landscaper/flux-landscaper/sources/memory"
 )
 
-// warnOfDeletion says that the job deletes all deploy items or all sub-installations because the blueprint makes none any more. That may be a mistake in
-// a condition or an empty list, and nobody has deleted the Installation.
+// warnOfDeletion says which deploy items the job uninstalls, and warns where it deletes all of them, or all sub-installations, because the blueprint makes
+// none any more. That may be a mistake in a condition or an empty list, and nobody has deleted the Installation.
 func (r *Reconciler) warnOfDeletion(_ context.Context, s *scope) error {
 	if jobs.IsUnfinished(s.inst.Status.LastError) {
 		return nil // an earlier reconciliation of the job has begun with it
@@ -51,18 +51,31 @@ func (r *Reconciler) warnOfDeletion(_ context.Context, s *scope) error {
 		}
 	}
 	blueprint := s.Blueprint.Document
-	var names []string
-	if own := s.execution; own != nil && !s.hasJob(own) && len(s.deployItems) == 0 {
-		items, _ := storage.Unpack(&own.Spec) // what cannot be read has made no items
-		for _, item := range items {
-			names = append(names, item.Name)
-		}
-		warn(names, "deploy items", "deployExecutions", len(blueprint.DeployExecutions))
+	gone := s.formerItems()
+	if len(s.deployItems) == 0 {
+		warn(gone, "deploy items", "deployExecutions", len(blueprint.DeployExecutions))
+	} else if len(gone) > 0 {
+		r.Recorder.AnnotatedEventf(s.inst, notify.Once(s.inst.Status.JobID), corev1.EventTypeNormal, "ItemsRemoved",
+			"the job uninstalls deploy items that the blueprint does not make any more: %s", foreign.Beginning(strings.Join(gone, ", "), 512))
 	}
 	if len(s.subinstallations) == 0 {
 		warn(slices.Sorted(maps.Keys(s.children)), "sub-installations", "subinstallationExecutions", len(blueprint.SubinstallationExecutions))
 	}
 	return nil
+}
+
+// formerItems are the deploy items of the job before this one that this one has no more.
+func (s *scope) formerItems() (names []string) {
+	if s.execution == nil || s.hasJob(s.execution) {
+		return nil
+	}
+	items, _ := storage.Unpack(&s.execution.Spec) // what cannot be read has made no items
+	for i := range items {
+		if !slices.ContainsFunc(s.deployItems, func(kept v1alpha1.DeployItemTemplate) bool { return kept.Name == items[i].Name }) {
+			names = append(names, items[i].Name)
+		}
+	}
+	return names
 }
 
 // noteKeys sets the condition about keys of the blueprint that have no effect, and posts an event when it says something new. Where the operator

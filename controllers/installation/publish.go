@@ -178,6 +178,49 @@ func (r *Reconciler) replaceGarbage(ctx context.Context, object, garbage client.
 	return r.createData(ctx, object)
 }
 
+// hideCopies moves copies of imports into Secrets where the exports that they come from have moved since the last job. No job runs for that alone. What a
+// mapping makes may come from any import.
+func (r *Reconciler) hideCopies(ctx context.Context, inst *v1alpha1.Installation) error {
+	var names []string
+	for i := range inst.Spec.Imports.Data {
+		definition, source := &inst.Spec.Imports.Data[i], &v1alpha1.DataObject{}
+		if definition.DataRef == "" {
+			continue
+		}
+		key := client.ObjectKey{Namespace: inst.Namespace, Name: storage.DataName(relations.ScopeOf(inst), definition.DataRef)}
+		if err := r.Get(ctx, key, source, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		if source.SecretReference != nil {
+			names = append(names, definition.Name)
+		}
+	}
+	if len(names) > 0 {
+		names = slices.AppendSeq(names, maps.Keys(inst.Spec.ImportDataMappings))
+	}
+	for _, name := range names {
+		key := client.ObjectKey{Namespace: inst.Namespace, Name: storage.DataName(storage.InstallationScope(inst.Name), name)}
+		if err := r.hideCopy(ctx, inst, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) hideCopy(ctx context.Context, inst *v1alpha1.Installation, key client.ObjectKey) error {
+	object := &v1alpha1.DataObject{}
+	if err := r.Get(ctx, key, object, client.UnsafeDisableDeepCopy); err != nil || object.SecretReference != nil {
+		return client.IgnoreNotFound(err)
+	}
+	object = &v1alpha1.DataObject{}
+	if err := r.Live.Get(ctx, key, object); err != nil || object.SecretReference != nil || !relations.OwnedByUID(object, inst) {
+		return client.IgnoreNotFound(err)
+	}
+	existing := object.DeepCopy()
+	storage.MarkSensitive(object)
+	return r.replaceData(ctx, object, existing)
+}
+
 // retireFormerCopies deletes the copies of imports that the blueprint does not have any more. Targets that sub-installations may still use
 // are only marked. What it touched counts as written: no sub-installation may start from a cache that still shows it as an import. It touches
 // nothing once a sub-installation has the running job, and with it the spec of before that may import them: the job that follows does.

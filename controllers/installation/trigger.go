@@ -80,6 +80,9 @@ func (r *Reconciler) trigger(ctx context.Context, s *scope) (string, error) {
 	if err := r.showMissingImport(ctx, s); err != nil {
 		return "", err
 	}
+	if err := r.hideCopies(ctx, s.inst); err != nil {
+		return "", err
+	}
 	if shown, err := r.showLoss(ctx, s); err != nil || shown {
 		return "", err
 	}

@@ -196,7 +196,7 @@ func configurationOf(item *v1alpha1.DeployItem) (*containerv1alpha1.ProviderConf
 		err = validate(config, item.Namespace)
 	}
 	if err != nil {
-		return nil, protocol.Stall(operationReconcile, "ConfigurationInvalid", "spec.config: %w", err)
+		return nil, protocol.Stall(operationReconcile, protocol.ReasonInvalidConfiguration, "spec.config: %w", err)
 	}
 	return config, nil
 }

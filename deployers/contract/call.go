@@ -95,7 +95,7 @@ func (r *reconciler) perform(ctx context.Context, s *scope) (Outcome, error) {
 		return Outcome{}, protocol.Stall(operationReconcile, "ConfigurationMissing", "spec.config is missing; set it to the provider configuration of the deployer")
 	}
 	if _, err := r.clock.spec(s.item); err != nil {
-		return Outcome{}, protocol.Stall(operationReconcile, "ConfigurationInvalid", "spec.config: %w", err)
+		return Outcome{}, protocol.Stall(operationReconcile, protocol.ReasonInvalidConfiguration, "spec.config: %w", err)
 	}
 	before := s.job.Plan.Touched
 	if !before {

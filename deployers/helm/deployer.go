@@ -278,7 +278,7 @@ func providerStatus(item *v1alpha1.DeployItem) []byte {
 }
 
 func misconfigured(item *contract.Item, err error) error {
-	return protocol.Stall("ReadConfiguration", "InvalidConfiguration", "DeployItem %s/%s: %w",
+	return protocol.Stall("ReadConfiguration", protocol.ReasonInvalidConfiguration, "DeployItem %s/%s: %w",
 		item.DeployItem.Namespace, item.DeployItem.Name, err)
 }
 

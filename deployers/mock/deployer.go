@@ -49,7 +49,7 @@ func (Deployer) Configuration(*v1alpha1.DeployItem) any { return &mockv1alpha1.P
 func (Deployer) Ensure(_ context.Context, item *contract.Item) (contract.Outcome, error) {
 	config, err := mockv1alpha1.DecodeConfiguration(item.DeployItem.Spec.Configuration.Raw)
 	if err != nil {
-		return contract.Outcome{}, protocol.Stall(operation, "ConfigurationInvalid", "spec.config: %w", err)
+		return contract.Outcome{}, protocol.Stall(operation, protocol.ReasonInvalidConfiguration, "spec.config: %w", err)
 	}
 	outcome := contract.Outcome{ProviderStatus: raw(config.ProviderStatus)}
 	if outcome.Exports, err = exports(config.Export); err != nil {
@@ -97,7 +97,7 @@ func exports(value *v1alpha1.AnyJSON) (map[string]any, error) {
 	}
 	var values map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(value.RawMessage, &values); err != nil {
-		return nil, protocol.Stall(operation, "ConfigurationInvalid", "spec.config.export is not a map of keys and values; correct it")
+		return nil, protocol.Stall(operation, protocol.ReasonInvalidConfiguration, "spec.config.export is not a map of keys and values; correct it")
 	}
 	return values, nil
 }

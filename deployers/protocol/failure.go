@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/net"
 
@@ -196,11 +197,23 @@ func isWebhookSilent(err error) bool {
 		slices.ContainsFunc(webhookSigns, func(sign string) bool { return strings.Contains(err.Error(), sign) })
 }
 
+const (
+	// ReasonInvalidConfiguration says that a person has to correct the configuration of a deploy item.
+	ReasonInvalidConfiguration = "InvalidConfiguration"
+	reasonUnknownKind          = "UnknownKind"
+)
+
 func reasonOf(err error) string {
 	if reason := apierrors.ReasonForError(err); reason != "" {
 		return string(reason)
 	}
-	return "Error"
+	if slices.Contains(CodesOf(err), v1alpha1.ErrorConfigurationProblem) {
+		return ReasonInvalidConfiguration
+	}
+	if errors.As(err, new(*meta.NoKindMatchError)) || errors.As(err, new(*meta.NoResourceMatchError)) {
+		return reasonUnknownKind
+	}
+	return unknownReason
 }
 
 // IsTransient reports whether an error is about the way to the API server or about a lost race, and says nothing about the

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -100,6 +101,17 @@ func TestE01WhatOurAPIServerNeverAcceptsNeedsAPerson(t *testing.T) {
 		"something else":               {errors.New("boom"), Retry},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, c.kind, AsOwnFailure("Reconcile", c.err).Kind) })
+	}
+}
+
+func TestFailuresWithoutReasonGetOne(t *testing.T) {
+	for want, err := range map[string]error{
+		"Conflict":             apierrors.NewConflict(schema.GroupResource{}, "a", nil),
+		"InvalidConfiguration": fmt.Errorf("spec.config: %w", Coded(errors.New("manifests: is missing"), v1alpha1.ErrorConfigurationProblem)),
+		"UnknownKind":          fmt.Errorf("apply: %w", &meta.NoKindMatchError{}),
+		"Error":                errors.New("something else"),
+	} {
+		assert.Equal(t, want, AsFailure("Reconcile", err).Reason)
 	}
 }
 

@@ -113,10 +113,10 @@ const maxQuote = 200
 const noValue = `Invalid value: "…"`
 
 // quoted is a value that an API server refuses, as it quotes it.
-var quoted = regexp.MustCompile(`Invalid value: "(?:[^"\\]|\\.)*"`)
+var quoted = regexp.MustCompile(`(?:Invalid|Unsupported) value: "(?:[^"\\]|\\.)*"`)
 
-// quotedOf is such a value with its field, and whether it is wrong or there twice.
-var quotedOf = regexp.MustCompile(`([^\s\[]+): (Invalid|Duplicate) value: "(?:[^"\\]|\\.)*"`)
+// quotedOf is such a value with its field, and whether it is wrong, none of those that there are, or there twice.
+var quotedOf = regexp.MustCompile(`([^\s\[]+): (Invalid|Unsupported|Duplicate) value: "(?:[^"\\]|\\.)*"`)
 
 // secretKind finds out from the words of clients and API servers that an error is about a Secret.
 var secretKind = regexp.MustCompile(`\b(?:kind|as a) "?Secret\b|\bSecret "|\bsecrets "`)

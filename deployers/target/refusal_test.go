@@ -35,8 +35,9 @@ func TestShownError(t *testing.T) {
 			apierrors.NewInvalid(schema.GroupKind{Kind: "Account"}, "app", field.ErrorList{
 				field.Invalid(field.NewPath("metadata", "labels"), "too long!", "no label"),
 				field.Invalid(field.NewPath("spec", "greeting"), "aHVudGVy", "too short"), field.Duplicate(field.NewPath("spec").Index(1), "aHVudGVy"),
+				field.NotSupported(field.NewPath("spec", "type"), "aHVudGVy", []string{"A"}),
 			}),
-			[]string{`[metadata.labels: Invalid value: "too long!": no label, spec.greeting: Invalid value: "…": too short, spec[1]: Duplicate value: "…"]`}, false,
+			[]string{`[metadata.labels: Invalid value: "too long!": no label, spec.greeting: Invalid value: "…": too short, spec[1]: Duplicate value: "…", spec.type: Unsupported value: "…": supported values: "A"]`}, false,
 		},
 		"a whole object": {
 			fmt.Errorf("cannot patch: %w", refused("Deployment", whole, "no number")),

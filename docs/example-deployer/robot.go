@@ -117,17 +117,17 @@ func (deployer) Delete(ctx context.Context, item *contract.Item) (contract.Outco
 
 func decode(item *contract.Item) (*configuration, error) {
 	if item.DeployItem.Spec.Configuration == nil {
-		return nil, contract.Stall(operation, "ConfigurationInvalid", "spec.config is unset; set namespace and name")
+		return nil, contract.Stall(operation, "InvalidConfiguration", "spec.config is unset; set namespace and name")
 	}
 	wanted := &configuration{}
 	decoder := json.NewDecoder(bytes.NewReader(item.DeployItem.Spec.Configuration.Raw))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(wanted); err != nil {
-		return nil, contract.Stall(operation, "ConfigurationInvalid", "spec.config: %w", err)
+		return nil, contract.Stall(operation, "InvalidConfiguration", "spec.config: %w", err)
 	}
 	for field, name := range map[string]string{"namespace": wanted.Namespace, "name": wanted.Name} {
 		if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
-			return nil, contract.Stall(operation, "ConfigurationInvalid", "spec.config.%s: %s", field, strings.Join(problems, "; "))
+			return nil, contract.Stall(operation, "InvalidConfiguration", "spec.config.%s: %s", field, strings.Join(problems, "; "))
 		}
 	}
 	return wanted, nil

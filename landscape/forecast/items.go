@@ -122,7 +122,7 @@ func (s *simulation) exports(ctx context.Context, item *v1alpha1.DeployItem) (ex
 			err = manifestconfig.Validate(config)
 		}
 		if err != nil {
-			return nil, nil, protocol.Stall("Reconcile", "ConfigurationInvalid", "spec.config: %w", err)
+			return nil, nil, protocol.Stall("Reconcile", protocol.ReasonInvalidConfiguration, "spec.config: %w", err)
 		}
 		if config.Exports != nil {
 			wanted = config.Exports.Exports
@@ -133,7 +133,7 @@ func (s *simulation) exports(ctx context.Context, item *v1alpha1.DeployItem) (ex
 			err = helmconfig.Validate(config)
 		}
 		if err != nil {
-			return nil, nil, protocol.Stall("Reconcile", "InvalidConfiguration", "spec.config: %w", err)
+			return nil, nil, protocol.Stall("Reconcile", protocol.ReasonInvalidConfiguration, "spec.config: %w", err)
 		}
 		wanted = config.AllExports()
 	default:

@@ -226,7 +226,7 @@ func (c *checker) executors(list string, executors []model.TemplateExecutor) {
 		s, ok := c.executor(fmt.Sprintf("%s[%d]", list, i), &executors[i])
 		root, isAll := literal(executors[i].Type, s.text)
 		if ok {
-			c.keysMade(list, s, root)
+			c.madeBy(list, s, root, isAll)
 		}
 		switch {
 		case list == "deployExecutions" && ok:

@@ -4,9 +4,11 @@
 package lint
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -110,44 +112,54 @@ func Unknown(unknown []keys.Key) error {
 	return nil
 }
 
-// keysMade checks the keys of what an execution makes, as far as its text shows them; root is nil where it shows nothing.
-func (c *checker) keysMade(list string, s source, root *yamlv3.Node) {
+// madeBy checks the keys and values of what an execution makes, as far as its text shows them; root is nil where it shows nothing, and isAll is false
+// where there may be more keys.
+func (c *checker) madeBy(list string, s source, root *yamlv3.Node, isAll bool) {
 	like := render.OutputOf(list)
 	if like == nil || root == nil {
 		return
 	}
-	shown := &outline{places: map[string]place{}, several: map[string]bool{}}
-	tree := shown.value(root, "")
-	report := func(severity Severity, path, format string, args ...any) {
-		c.inSource(severity, s, s.sure(shown.places[path]), format, args...)
+	shown := outlineOf(s, root, isAll)
+	report := func(path, format string, args ...any) {
+		c.inSource(Error, s, s.sure(shown.near(path)), format, args...)
 	}
 	unknown := func(prefix string, found []keys.Key) {
 		for _, key := range found {
 			if isLiteral(key.Path) {
-				report(severityOf(key), prefix+key.Path, "%s%s", prefix, key)
+				c.inSource(severityOf(key), s, s.sure(shown.near(prefix+key.Path)), "%s%s", prefix, key)
 			}
 		}
 	}
-	unknown("", render.Misplaced(slices.DeleteFunc(keys.KeysOf(tree, like, true), render.IsBeside)))
-	for i, item := range itemsOf(tree) {
-		at := fmt.Sprintf("deployItems[%d].config.", i)
+	unknown("", render.Misplaced(slices.DeleteFunc(keys.KeysOf(shown.tree, like, true), render.IsBeside)))
+	shown.fit("", like, report)
+	for i, item := range itemsOf(shown.tree) {
+		above := fmt.Sprintf("deployItems[%d].", i)
+		at := above + "config."
 		config, isMap := item["config"].(map[string]any)
 		kind, _ := item["type"].(string)
 		version, _ := config["apiVersion"].(string)
-		above := fmt.Sprintf("deployItems[%d].", i)
 		if shown.several[above+"type"] || shown.several[above+"config"] || shown.several[at+"apiVersion"] {
 			continue // of several branches only an execution tells which belong together
 		}
+		for _, field := range []string{"name", "type", "config"} {
+			if value, has := item[field]; item != nil && value == nil && (has || shown.hasAllKeys(item)) {
+				report(above+field, "%s%s: is missing; every deploy item needs a name, a type and a config", above, field)
+			}
+		}
+		if value := item["config"]; value != nil && !isMap && isShown(value) {
+			report(above+"config", "%sconfig: is no object of keys and values; write one", above)
+		}
 		if meant := render.MeantType(kind); meant != "" && isLiteral(kind) {
-			report(Error, above+"type", "%stype: %q is unknown; did you mean %s?", above, kind, meant)
+			report(above+"type", "%stype: %q is unknown; did you mean %s?", above, kind, meant)
 		}
 		if known, builtIn := configurations[kind]; builtIn && isMap && isLiteral(version) {
 			like, err := known.version(version)
 			if err != nil {
-				report(Error, at+"apiVersion", "%s%v", at, err)
+				report(at+"apiVersion", "%s%v", at, err)
 				continue
 			}
 			unknown(at, keys.BesideConfig(keys.KeysOf(config, like, false), v1alpha1.DeployItemTemplate{}))
+			shown.refused(at, like, known.check, report)
 		}
 	}
 }
@@ -163,17 +175,29 @@ func itemsOf(tree any) []map[string]any {
 	return items
 }
 
-// outline is a YAML document with the places of its values by their paths.
+// outline is a YAML document as its template shows it, with the places of its values by their paths.
 type outline struct {
+	tree   any
+	values map[string]any
 	places map[string]place
 	// several are the paths of keys that appear several times.
 	several map[string]bool
+	// lines are those of the template, and isAll is false where some may become further keys.
+	lines []string
+	isAll bool
+}
+
+func outlineOf(s source, root *yamlv3.Node, isAll bool) *outline {
+	o := &outline{values: map[string]any{}, places: map[string]place{}, several: map[string]bool{}, lines: strings.Split(s.text, "\n"), isAll: isAll}
+	o.tree = o.value(root, "")
+	return o
 }
 
 // value returns what a node says, without what aliases stand for. Keys may appear several times, as in the branches of a condition: their lists are
 // put together, and their maps.
-func (o *outline) value(n *yamlv3.Node, path string) any {
+func (o *outline) value(n *yamlv3.Node, path string) (value any) {
 	o.places[path] = place{n.Line, n.Column}
+	defer func() { o.values[path] = value }()
 	switch n.Kind {
 	case yamlv3.SequenceNode:
 		list := []any{}
@@ -193,9 +217,105 @@ func (o *outline) value(n *yamlv3.Node, path string) any {
 		}
 		return object
 	case yamlv3.ScalarNode:
-		return n.Value
+		return o.scalar(n)
 	}
-	return nil
+	return hidden
+}
+
+// scalar returns hidden for what only an execution tells: a line with actions, and a key without value where a line below it is one.
+func (o *outline) scalar(n *yamlv3.Node) (value any) {
+	isOpen := n.Value == "" && n.Tag == "!!null" && !o.isAll
+	if isOpen || n.Line <= len(o.lines) && strings.Contains(o.lines[n.Line-1], "{{") || n.Decode(&value) != nil {
+		return hidden
+	}
+	return value
+}
+
+func each(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	if err == nil {
+		return nil
+	}
+	return []error{err}
+}
+
+// near is the place of a value, or of the nearest one around it.
+func (o *outline) near(path string) place {
+	for {
+		at, known := o.places[path]
+		if known || path == "" {
+			return at
+		}
+		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
+	}
+}
+
+// hasAllKeys reports whether an object, and those in it, will have no further keys.
+func (o *outline) hasAllKeys(value any) bool {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, inner := range value {
+			if !isLiteral(key) || !o.hasAllKeys(inner) {
+				return false
+			}
+		}
+	case []any:
+		return !slices.ContainsFunc(value, func(inner any) bool { return !o.hasAllKeys(inner) })
+	}
+	return o.isAll
+}
+
+// isShown reports whether a value, with all in it, stands in the template as it will be.
+func isShown(value any) bool {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, inner := range value {
+			if !isLiteral(key) || !isShown(inner) {
+				return false
+			}
+		}
+	case []any:
+		return !slices.ContainsFunc(value, func(inner any) bool { return !isShown(inner) })
+	case string:
+		return isLiteral(value)
+	}
+	return true
+}
+
+// fit reports the values below a path that the type of like does not take. It returns what is left, as JSON-like data, and the paths of the others.
+func (o *outline) fit(at string, like any, report func(path, format string, args ...any)) (left any, misfits []string) {
+	raw, err := json.Marshal(o.values[strings.TrimSuffix(at, ".")])
+	if err != nil || json.Unmarshal(raw, &left) != nil {
+		return nil, nil
+	}
+	left = keys.Fit(reflect.TypeOf(like).Elem(), left, func(m keys.Misfit) {
+		misfits = append(misfits, m.Path)
+		if isShown(m.Value) {
+			report(at+m.Path, "%s%s: %s", at, m.Path, m.Problem())
+		}
+	})
+	return left, misfits
+}
+
+// refused reports what a deployer would refuse in the configuration at a path.
+func (o *outline) refused(at string, like any, check func(raw []byte) error, report func(path, format string, args ...any)) {
+	left, misfits := o.fit(at, like, report)
+	raw, err := json.Marshal(left)
+	if left == nil || err != nil {
+		return
+	}
+	for _, problem := range each(check(raw)) {
+		path, _, _ := strings.Cut(problem.Error(), ": ")
+		value, has := o.values[at+path]
+		_, isMap := value.(map[string]any)
+		_, isList := value.([]any)
+		isSure := has && isShown(value) && (o.isAll || !isMap && !isList) || !has && o.hasAllKeys(o.values[strings.TrimSuffix(at, ".")])
+		if isSure && !slices.ContainsFunc(misfits, func(misfit string) bool { return strings.HasPrefix(path, misfit) }) {
+			report(at+path, "%s%v", at, problem)
+		}
+	}
 }
 
 func joined(before, after any) any {

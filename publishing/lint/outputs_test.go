@@ -81,10 +81,64 @@ deployItems:
 - <<: (( helper ))
   name: a
   type: landscaper.gardener.cloud/helm
-  config: {chart: {ref: (( imports.ref ))}, vaules: {replicas: 1}}
+  config: {name: a, namespace: a, chart: {ref: (( imports.ref ))}, vaules: {replicas: 1}}
 `), nil)
 	require.Len(t, report.Findings, 1)
 	assert.Contains(t, byLine(report.Findings[0]), "deployItems[0].config.vaules: the key is unknown; did you mean values?")
+}
+
+func TestValuesOfWhatTemplatesMake(t *testing.T) {
+	const manifest, helm = "kubernetes-manifest", "helm"
+	for name, test := range map[string]struct {
+		kind, config string
+		says         []string
+	}{
+		"nothing is wrong":       {manifest, "manifests: []", nil},
+		"objects of a template":  {manifest, "manifests:\n{{ toYaml .imports | indent 4 }}", nil},
+		"an object of one":       {manifest, "manifests: [{manifest: {{ toJson .imports }}}]", nil},
+		"a branch in a line":     {manifest, "manifests: []\n    updateStrategy: {{ if .imports }}patch{{ else }}update{{ end }}", nil},
+		"what is included":       {helm, "{{ include \"chart\" . }}", nil},
+		"null":                   {manifest, "manifests: null", []string{"deployItems[0].config.manifests: is missing; write the objects to deploy there, or [] to uninstall all that were deployed"}},
+		"nothing there":          {manifest, "manifests:", []string{"deployItems[0].config.manifests: is missing; write the objects to deploy there, or [] to uninstall all that were deployed"}},
+		"no list":                {manifest, "manifests: {}", []string{"deployItems[0].config.manifests: is a JSON object, which the field cannot hold; correct the type of the value"}},
+		"an empty object":        {manifest, "manifests: [{policy: manage, manifest: {}}]", []string{"deployItems[0].config.manifests[0].manifest: is empty, write the object to deploy there"}},
+		"a policy in upper case": {manifest, "manifests: [{policy: Manage, manifest: {kind: A}}]", []string{`deployItems[0].config.manifests[0]: policy "Manage" is unknown`}},
+		"a strategy":             {manifest, "updateStrategy: Apply\n    manifests: [{{ .imports }}]", []string{`deployItems[0].config.updateStrategy: update strategy "Apply" is unknown`}},
+		"a kind":                 {manifest, "kind: ProviderConfig\n    manifests: []", []string{`deployItems[0].config.kind: "ProviderConfig" is not known to the manifest deployer, use ProviderConfiguration`}},
+		"no chart":               {helm, "name: a\n    namespace: b\n    chart: {}", []string{"deployItems[0].config.chart: names no source"}},
+		"no name":                {helm, "namespace: b\n    chart: {ref: \"{{ .imports.ref }}\"}", []string{"deployItems[0].config.name: is empty, set it"}},
+		"a setting of Helm": {helm, "name: a\n    namespace: b\n    chart: {ref: \"{{ .imports.ref }}\"}\n    helmDeploymentConfig: {upgrade: {Atomic: true}}",
+			[]string{"deployItems[0].config.helmDeploymentConfig.upgrade.Atomic: is unknown, use only "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assertMade(t, "deployItems:\n- name: a\n  type: landscaper.gardener.cloud/"+test.kind+"\n  config:\n    "+test.config+"\n", test.says)
+		})
+	}
+}
+
+func TestDeployItemsThatNobodyCanRead(t *testing.T) {
+	for made, says := range map[string][]string{
+		"deployItems: {}\n":   {"deployItems: is a JSON object, which the field cannot hold"},
+		"deployItems: [[]]\n": {"deployItems[0]: is a JSON array, which the field cannot hold"},
+		"deployItems: [{name: a, type: t, config: 'manifests: []'}]\n": {"deployItems[0].config: is no object of keys and values; write one"},
+		"deployItems: [{name: a, type: t, config: null}]\n":            {"deployItems[0].config: is missing; every deploy item needs a name, a type and a config"},
+		"deployItems: [{type: t, config: {}}]\n":                       {"deployItems[0].name: is missing; "},
+		"deployItems:\n- type: t\n{{ toYaml .imports | indent 2 }}\n":  nil,
+	} {
+		t.Run(made, func(t *testing.T) { assertMade(t, made, says) })
+	}
+}
+
+// assertMade checks what is said of a deploy execution.
+func assertMade(t *testing.T, made string, says []string) {
+	t.Helper()
+	report := run(t, tree(head+"imports:\n- {name: ref, type: data, schema: {}}\ndeployExecutions:\n- {name: a, type: GoTemplate, file: a.yaml}\n",
+		"a.yaml", made, "chart", "name: a\n"), nil)
+	require.Len(t, report.Findings, len(says), "%v", report.Findings)
+	for i, finding := range report.Findings {
+		assert.Contains(t, byLine(finding), "a.yaml:")
+		assert.Contains(t, byLine(finding), says[i])
+	}
 }
 
 func TestItem(t *testing.T) {

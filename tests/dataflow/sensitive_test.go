@@ -158,6 +158,7 @@ func TestAnExportThatBecomesSensitiveMovesOnce(t *testing.T) {
 	require.True(t, s.exists(data))
 	assert.Contains(t, s.secretOf(data), planted)
 	assert.NotContains(t, s.value("password"), planted)
+	require.Eventually(t, func() bool { return len(s.shows()) == 0 }, landscapePatience, tick, "the copies of importers move, too")
 	s.RequireStandstill()
 	s.RequireJobs(1, "user")
 
