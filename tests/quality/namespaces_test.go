@@ -95,7 +95,7 @@ func requireMoved(t *testing.T, objects []*unstructured.Unstructured, others ...
 
 func TestDocumentedNamespaces(t *testing.T) {
 	t.Run("of an agent", func(t *testing.T) {
-		part := shownParts(t, "docs/agent.md", "Give those that are not for each other namespaces of their own")[0]
+		part := shownParts(t, "docs/agent.md", "Agents that must not do so need namespaces of their own")[0]
 		part.Components = []string{"cluster-rights"}
 		objects := agentWith(t, part)
 		requireMoved(t, objects)
