@@ -1,7 +1,7 @@
 // Copyright 2026 The flux-landscaper Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package admission
+package upgrade
 
 import (
 	"context"
@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/tests/landscape"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform"
 	"github.com/flux-landscaper/flux-landscaper/tests/platform/binaries"
 	"github.com/flux-landscaper/flux-landscaper/tests/schema"
@@ -52,7 +53,7 @@ func limitsOf(node, former *schema.Node, kind, path string, whole func(any) any)
 		all = append(all, limit{kind, path, items[1:], items, whole})
 	}
 	if size := node.MaxProperties; size > 0 && former.MaxProperties == 0 {
-		most, beyond := fields{}, fields{}
+		most, beyond := object{}, object{}
 		for i := range size {
 			most[fmt.Sprint("k", i)] = smallest(node.AdditionalProperties)
 		}
@@ -70,7 +71,7 @@ func limitsOf(node, former *schema.Node, kind, path string, whole func(any) any)
 			before = &found
 		}
 		all = append(all, limitsOf(&child, before, kind, path+"."+name, func(v any) any {
-			parent := smallest(node).(fields)
+			parent := smallest(node).(object)
 			parent[name] = v
 			return whole(parent)
 		})...)
@@ -79,7 +80,7 @@ func limitsOf(node, former *schema.Node, kind, path string, whole func(any) any)
 		all = append(all, limitsOf(node.Items, former.Items, kind, path+"[0]", func(v any) any { return whole(list{v}) })...)
 	}
 	if node.AdditionalProperties != nil {
-		all = append(all, limitsOf(node.AdditionalProperties, former.AdditionalProperties, kind, path+"[key]", func(v any) any { return whole(fields{"key": v}) })...)
+		all = append(all, limitsOf(node.AdditionalProperties, former.AdditionalProperties, kind, path+"[key]", func(v any) any { return whole(object{"key": v}) })...)
 	}
 	return all
 }
@@ -114,7 +115,7 @@ func smallest(node *schema.Node) any {
 	case node.Type == "boolean":
 		return true
 	}
-	value := fields{}
+	value := object{}
 	for _, name := range node.Required {
 		child := node.Properties[name]
 		value[name] = smallest(&child)
@@ -124,7 +125,7 @@ func smallest(node *schema.Node) any {
 
 // object makes a whole object of a value of the field.
 func (l limit) object(name string, value any) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: l.whole(value).(fields)}
+	u := &unstructured.Unstructured{Object: l.whole(value).(object)}
 	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(l.kind))
 	u.SetName(name)
 	if l.kind == "DataObject" {
@@ -139,11 +140,11 @@ func (l limit) object(name string, value any) *unstructured.Unstructured {
 }
 
 // complete gives each element of a list what it lacks to have one of some fields.
-func complete(of fields, field string, oneOf []string, path ...string) {
+func complete(of object, field string, oneOf []string, path ...string) {
 	elements, _, _ := unstructured.NestedFieldNoCopy(of, path...)
 	all, _ := elements.(list)
 	for i, element := range all {
-		if content, ok := element.(fields); ok && !slices.ContainsFunc(oneOf, func(name string) bool { return content[name] != nil }) {
+		if content, ok := element.(object); ok && !slices.ContainsFunc(oneOf, func(name string) bool { return content[name] != nil }) {
 			content = maps.Clone(content)
 			content[field] = "a"
 			all[i] = content
@@ -152,17 +153,17 @@ func complete(of fields, field string, oneOf []string, path ...string) {
 }
 
 // edits change each kind beside the fields that have limits; the one without has no other field.
-var edits = map[string]fields{
-	"Installation":               {"spec": fields{"suspend": true}},
-	"Execution":                  {"spec": fields{"sensitiveExports": true}},
-	"DeployItem":                 {"spec": fields{"updateOnChangeOnly": true}},
+var edits = map[string]object{
+	"Installation":               {"spec": object{"suspend": true}},
+	"Execution":                  {"spec": object{"sensitiveExports": true}},
+	"DeployItem":                 {"spec": object{"updateOnChangeOnly": true}},
 	"Context":                    {"requireVerifiedSources": true},
-	"Target":                     {"spec": fields{"healthCheck": fields{"interval": "7m"}}},
-	"TargetSync":                 {"spec": fields{"suspend": true}},
-	"Environment":                {"spec": fields{"landscaperClusterConfig": fields{"insecure": true}}},
-	"DeployerRegistration":       {"spec": fields{"installationTemplate": fields{"importDataMappings": fields{"a": "b"}}}},
+	"Target":                     {"spec": object{"healthCheck": object{"interval": "7m"}}},
+	"TargetSync":                 {"spec": object{"suspend": true}},
+	"Environment":                {"spec": object{"landscaperClusterConfig": object{"insecure": true}}},
+	"DeployerRegistration":       {"spec": object{"installationTemplate": object{"importDataMappings": object{"a": "b"}}}},
 	"DataObject":                 {"data": "changed"},
-	"ComponentVersionOverwrites": {"metadata": fields{"annotations": fields{"a": "b"}}},
+	"ComponentVersionOverwrites": {"metadata": object{"annotations": object{"a": "b"}}},
 }
 
 // stored is an object that is stored under the former CRDs.
@@ -209,7 +210,7 @@ func TestT03WhatWasStoredBeforeTheLimitsLives(t *testing.T) {
 	inParallel(t, all, func(ctx context.Context, s stored) error { return c.Create(ctx, s.DeepCopy()) })
 
 	require.NoError(t, cluster.InstallCRDs(t.Context(), crds))
-	require.Eventually(t, func() bool { return awaited(t.Context(), c, all) }, patience, 50*time.Millisecond, "the API server knows the limits")
+	require.Eventually(t, func() bool { return awaited(t.Context(), c, all) }, landscape.Patience, 50*time.Millisecond, "the API server knows the limits")
 	inParallel(t, all, func(ctx context.Context, s stored) error { return s.lives(ctx, c) })
 }
 
@@ -257,11 +258,11 @@ func (s stored) lives(ctx context.Context, c client.Client) error {
 	if err := c.Create(ctx, s.limit.object("beyond", s.beyond), client.DryRunAll); !apierrors.IsInvalid(err) {
 		return fmt.Errorf("a new one beyond the limit is not refused: %w", err)
 	}
-	condition := fields{"type": "Ready", "status": "True", "reason": "Tested", "message": "", "lastTransitionTime": "2026-01-31T12:00:00Z"}
-	steps := []fields{
-		{"metadata": fields{"labels": fields{"a": "b"}, "annotations": fields{v1alpha1.OperationAnnotation: v1alpha1.OperationReconcile}}},
-		{"metadata": fields{"finalizers": list{v1alpha1.Finalizer}}},
-		{"status": fields{"conditions": list{condition}}},
+	condition := object{"type": "Ready", "status": "True", "reason": "Tested", "message": "", "lastTransitionTime": "2026-01-31T12:00:00Z"}
+	steps := []object{
+		{"metadata": object{"labels": object{"a": "b"}, "annotations": object{v1alpha1.OperationAnnotation: v1alpha1.OperationReconcile}}},
+		{"metadata": object{"finalizers": list{v1alpha1.Finalizer}}},
+		{"status": object{"conditions": list{condition}}},
 		edits[s.kind],
 	}
 	for _, step := range steps {
@@ -272,7 +273,7 @@ func (s stored) lives(ctx context.Context, c client.Client) error {
 	if err := c.Delete(ctx, s.DeepCopy()); err != nil {
 		return fmt.Errorf("deletion: %w", err)
 	}
-	if err := s.patch(ctx, c, fields{"metadata": fields{"finalizers": nil}}); err != nil {
+	if err := s.patch(ctx, c, object{"metadata": object{"finalizers": nil}}); err != nil {
 		return fmt.Errorf("end: %w", err)
 	}
 	if err := c.Get(ctx, client.ObjectKeyFromObject(s), s.DeepCopy()); !apierrors.IsNotFound(err) {
@@ -282,7 +283,7 @@ func (s stored) lives(ctx context.Context, c client.Client) error {
 }
 
 // patch merges a change, and of one of the status all that the kind has of it.
-func (s stored) patch(ctx context.Context, c client.Client, change fields) error {
+func (s stored) patch(ctx context.Context, c client.Client, change object) error {
 	raw, err := json.Marshal(change)
 	if err != nil {
 		return err
