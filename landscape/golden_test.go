@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -25,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -239,4 +241,19 @@ func TestAPartSaysWhatIsNotSeen(t *testing.T) {
 	assert.Contains(t, strings.Join(last.Notes, " "), "You may not list Executions and DeployItems")
 	assert.Empty(t, whole.Only(func(string, string) bool { return false }).Installations.Items)
 	assert.Equal(t, whole.Tree(TreeOptions{Now: clock}), whole.Only(func(string, string) bool { return true }).Tree(TreeOptions{Now: clock}))
+}
+
+// TestWhatIsTriedAgainFails has an Installation and a DeployItem at work whose last try has failed.
+func TestWhatIsTriedAgainFails(t *testing.T) {
+	for name, object := range map[string]conditions.Setter{"Installation": &v1alpha1.Installation{}, "DeployItem": &v1alpha1.DeployItem{}} {
+		object.(job).Job().JobID = "running"
+		object.(job).Job().Phase = v1alpha1.PhaseProgressing
+		conditions.MarkReconciling(object, meta.ProgressingReason, "Deploying")
+		conditions.MarkUnknown(object, meta.ReadyCondition, meta.ProgressingReason, "Deploying")
+		assert.Equal(t, Working, StatusOf(object.(client.Object), clock).Health, name)
+
+		conditions.MarkReconciling(object, meta.ProgressingWithRetryReason, "exceeded quota")
+		conditions.MarkUnknown(object, meta.ReadyCondition, meta.ProgressingWithRetryReason, "exceeded quota")
+		assert.Equal(t, Failing, StatusOf(object.(client.Object), clock).Health, name)
+	}
 }

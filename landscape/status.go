@@ -61,6 +61,8 @@ type Status struct {
 	Runs int64 `json:"runs,omitempty"`
 	// Took is how long the last job took, or has run until now.
 	Took metav1.Duration `json:"took,omitzero"`
+	// retries is true where something has failed and is tried again.
+	retries bool
 }
 
 // conditioned is an object with conditions.
@@ -133,11 +135,13 @@ func (s *Status) read(conditions []metav1.Condition) {
 		return
 	}
 	s.Ready, s.Reason, s.Message, s.Since = string(ready.Status), ready.Reason, ready.Message, &ready.LastTransitionTime
+	reconciling := apimeta.FindStatusCondition(conditions, meta.ReconcilingCondition)
+	s.retries = reconciling != nil && reconciling.Status == metav1.ConditionTrue && reconciling.Reason == meta.ProgressingWithRetryReason
 	switch {
 	case ready.Status == metav1.ConditionTrue:
 	case ready.Reason == protocol.ReasonNotTriggered || ready.Reason == protocol.ReasonSuspended:
 		s.Health = Held
-	case ready.Status == metav1.ConditionFalse:
+	case ready.Status == metav1.ConditionFalse || s.retries:
 		s.Health = Failing
 	default:
 		s.Health = Working
@@ -158,7 +162,7 @@ func (s *Status) readJob(object job) {
 		}
 	}
 	switch {
-	case s.Health == Held:
+	case s.Health == Held || s.retries:
 	case job.Phase.IsFailed() && job.IsIdle():
 		s.Health = Failing
 	case !job.IsIdle(), job.Phase == "", !object.GetDeletionTimestamp().IsZero():

@@ -201,9 +201,13 @@ const (
 	// ReasonInvalidConfiguration says that a person has to correct the configuration of a deploy item.
 	ReasonInvalidConfiguration = "InvalidConfiguration"
 	reasonUnknownKind          = "UnknownKind"
+	reasonForbidden            = "Forbidden"
 )
 
 func reasonOf(err error) string {
+	if apierrors.IsForbidden(err) {
+		return reasonForbidden
+	}
 	if reason := apierrors.ReasonForError(err); reason != "" {
 		return string(reason)
 	}
