@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"regexp/syntax"
+	"slices"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -95,6 +96,9 @@ func unmarshal(text []byte, into any) error {
 
 // misread explains an error of the library, which has a limit of its own: the share of values behind aliases.
 func misread(problem string, err error) error {
+	if strings.Contains(err.Error(), "unknown anchor") { // it may be a secret that begins with a star
+		return &Error{"is not YAML: a value begins with * and is no alias; put it in quotes", ErrTooMuch}
+	}
 	if strings.Contains(err.Error(), "document contains excessive aliasing") {
 		return &Error{"consists almost only of what aliases stand for; write out less with aliases", ErrTooMuch}
 	}
@@ -140,6 +144,45 @@ const (
 	firstDocument = 1
 	allDocuments  = -1
 )
+
+// CheckWhole refuses a YAML text of which decoders silently leave something out: keys that are in one object twice with different values, and what stands in
+// further documents. Errors are of type *Error, name the line and show nothing of the text.
+func CheckWhole(text []byte) error {
+	decoder := yamlv3.NewDecoder(bytes.NewReader(text))
+	var first, second yamlv3.Node
+	if decoder.Decode(&first) != nil {
+		return nil // what is not YAML is found where it is decoded
+	}
+	if line := keyTwice(&first); line > 0 {
+		return &Error{fmt.Sprintf("has a key twice in one object, again in line %d; remove one of them", line), ErrTooMuch}
+	}
+	if bytes.Contains(text, []byte("---")) && decoder.Decode(&second) == nil && second.Content[0].Tag != "!!null" {
+		return &Error{fmt.Sprintf("has a second document, from line %d on, which nobody reads; write one document", second.Content[0].Line), ErrTooMuch}
+	}
+	return nil
+}
+
+// keyTwice returns the line of a key that is in an object before with another value; 0 where there is none.
+func keyTwice(n *yamlv3.Node) int {
+	seen := map[string]*yamlv3.Node{}
+	for i, child := range n.Content {
+		if n.Kind == yamlv3.MappingNode && i%2 == 0 {
+			value := n.Content[i+1]
+			if before := seen[child.Value]; before != nil && !isEqual(before, value) {
+				return child.Line
+			}
+			seen[child.Value] = value
+		}
+		if line := keyTwice(child); line > 0 {
+			return line
+		}
+	}
+	return 0
+}
+
+func isEqual(a, b *yamlv3.Node) bool {
+	return a.Kind == b.Kind && a.Value == b.Value && slices.EqualFunc(a.Content, b.Content, isEqual)
+}
 
 // afford refuses texts beyond the limit before they are decoded.
 func (l Limit) afford(text []byte, documents int) error {

@@ -219,3 +219,29 @@ func TestABeginningIsValidAndBounded(t *testing.T) {
 		assert.LessOrEqual(t, len(got), longest)
 	}
 }
+
+func TestNothingOfATextIsLeftOutSilently(t *testing.T) {
+	for text, want := range map[string]string{
+		"a: 1\nb: {c: 1}":           "",
+		"a: {b: 1}\na: {b: 1}":      "",
+		"---\na: 1\n---\n# no more": "",
+		"a: |\n  ---\n  b":          "",
+		"a: [{b: 1, b: 2}]":         "has a key twice in one object, again in line 1; remove one of them",
+		"a: 1\nb: 2\na: x":          "has a key twice in one object, again in line 3; remove one of them",
+		"a: 1\n---\nb: 2":           "has a second document, from line 3 on, which nobody reads; write one document",
+		"a: b: c":                   "",
+	} {
+		err := foreign.CheckWhole([]byte(text))
+		if want == "" {
+			assert.NoError(t, err, text)
+			continue
+		}
+		assert.EqualError(t, err, want, text)
+	}
+}
+
+func TestAnAnchorThatIsNotThereIsNotShown(t *testing.T) {
+	var value any
+	err := foreign.Unmarshal([]byte("password: *correcthorse"), &value)
+	assert.EqualError(t, err, "is not YAML: a value begins with * and is no alias; put it in quotes")
+}

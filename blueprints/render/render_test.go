@@ -242,6 +242,8 @@ func TestDeployItemsRefuse(t *testing.T) {
 			`deploy item "b" (deployItems[1]): dependsOn: is a JSON string, which the field cannot hold`},
 		{"no config", `[{name: a, type: t}]`, `deploy item "a" has no config; give it one, for type t`},
 		{"text as config", `[{name: a, type: t, config: "manifests: []"}]`, `deploy item "a": config is no object of keys and values; write one, for type t`},
+		{"key twice", "[{name: a, type: t, config: {a: b, a: c}}]", "the output has a key twice in one object, again in line 1; remove one of them"},
+		{"second document", "[]\n---\ndeployItems: [{name: a, type: t, config: {}}]", "the output has a second document, from line 3 on, which nobody reads; write one document"},
 		{"no list", `{}`, "deployItems: is a JSON object, which the field cannot hold; correct the type of the value"},
 		{"list as item", `[[]]`, "deploy item (deployItems[0]): the document: is a JSON array, which the field cannot hold"},
 		{"null as config", `[{name: a, type: t, config: null}]`, `deploy item "a" has no config`},

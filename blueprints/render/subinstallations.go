@@ -81,6 +81,9 @@ func (x *execution) loadTemplate(file string) (*model.InstallationTemplate, erro
 		return nil, err
 	}
 	raw, err := foreign.ToJSON(text)
+	if err == nil {
+		err = foreign.CheckWhole(text)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("file %q %w", file, err)
 	}

@@ -136,7 +136,7 @@ func (r *goRun) decode(output string) (Output, error) {
 func toObject(text string) (json.RawMessage, error) {
 	document, err := foreign.ToJSON([]byte(text))
 	if err == nil {
-		err = foreign.CheckNumbers([]byte(text))
+		err = cmp.Or(foreign.CheckNumbers([]byte(text)), foreign.CheckWhole([]byte(text)))
 	}
 	if err != nil {
 		return nil, unreadable("the output", err)

@@ -252,12 +252,12 @@ func (j *job) upgrade(ctx context.Context, last *engine.Release) (*engine.Releas
 
 // warnOfReset tells, before an upgrade, that it takes all values off the release: the key may be misspelt.
 func (j *job) warnOfReset(last *engine.Release) {
-	values := j.config.Values.RawMessage
-	isSet := len(values) > 0 && string(values) != "null" || len(j.config.ValuesFrom) > 0
-	if isSet || !last.HasValues || j.item.Warn == nil {
+	raw := j.config.Values.RawMessage
+	isEmptied := len(raw) > 0 && string(raw) != "null" && len(j.config.ValuesFrom) == 0 // by hand
+	if len(j.values) > 0 || isEmptied || !last.HasValues || j.item.Warn == nil {
 		return
 	}
-	j.item.Warn(reasonValuesRemoved, fmt.Sprintf("helm release %s/%s had values until revision %d, and spec.config has neither values nor valuesFrom now: the upgrade "+
+	j.item.Warn(reasonValuesRemoved, fmt.Sprintf("helm release %s/%s had values until revision %d, and neither spec.config.values nor valuesFrom gives any now: the upgrade "+
 		"resets it to the values of the chart; where that is a mistake, write them below spec.config.values", last.Namespace, last.Name, last.Revision))
 }
 

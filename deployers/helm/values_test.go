@@ -169,9 +169,11 @@ func TestAnUpgradeThatRemovesAllValuesSaysSo(t *testing.T) {
 	had := config{"testData": "hello"}
 	for name, one := range map[string]struct {
 		before, after any
+		from          []any
 		warns         bool
 	}{
-		"absent": {had, nil, true}, "explicitly empty": {had, config{}, false}, "others": {had, config{"testData": "x"}, false}, "had none": {nil, nil, false},
+		"absent": {had, nil, nil, true}, "explicitly empty": {had, config{}, nil, false}, "others": {had, config{"testData": "x"}, nil, false},
+		"had none": {nil, nil, nil, false}, "no source": {had, nil, []any{config{"kind": "ConfigMap", "name": "none", "optional": true}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
@@ -179,7 +181,7 @@ func TestAnUpgradeThatRemovesAllValuesSaysSo(t *testing.T) {
 			chart := func(version string) config { return raw(archive(t, version, files)) }
 			f.configure(config{"chart": chart("1.0.0"), "values": one.before})
 			f.succeed(f.deployer())
-			f.next(config{"chart": chart("1.1.0"), "values": one.after})
+			f.next(config{"chart": chart("1.1.0"), "values": one.after, "valuesFrom": one.from})
 			item, warned := f.contractItem(), ""
 			item.Warn = func(reason, message string) {
 				assert.Equal(t, 1, f.release().Revision, "it is said before the upgrade")

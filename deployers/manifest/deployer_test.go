@@ -213,6 +213,25 @@ func TestPatchAfterDeployment(t *testing.T) {
 	assert.Equal(t, map[string]any{"v": "1", "after": "done"}, l.live("a").Object["data"])
 }
 
+func TestPatchesKeepWholeNumbers(t *testing.T) {
+	l := newLife(t)
+	l.configure(header + `manifests:
+- patchAfterDeployment: {spec: {activeDeadlineSeconds: 9007199254740993}}
+  manifest:
+    apiVersion: batch/v1
+    kind: Job
+    metadata: {name: a, namespace: NS}
+    spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: main, image: none}]}}}
+`)
+	_, err := l.ensure()
+	require.NoError(t, err)
+	job := l.configMap("a")
+	job.SetAPIVersion("batch/v1")
+	job.SetKind("Job")
+	require.NoError(t, platform.Shared(t).Client().Get(t.Context(), crclient.ObjectKeyFromObject(job), job))
+	assert.Equal(t, int64(9007199254740993), job.Object["spec"].(map[string]any)["activeDeadlineSeconds"])
+}
+
 func TestC21OrphansGoByTheirOwnDeletionGroups(t *testing.T) {
 	l := newLife(t)
 	l.configure(manifests("1", "a", "b"))

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/deployers/target"
@@ -386,7 +387,7 @@ func PatchAfterDeployment(ctx context.Context, cluster *target.Cluster, desired 
 // patchAfter patches one object, and only the one that is recorded.
 func patchAfter(ctx context.Context, cluster *target.Cluster, d Desired, ref managedresource.ResourceReference) error {
 	patch := map[string]any{}
-	if err := json.Unmarshal(d.PatchAfterDeployment.Raw, &patch); err != nil {
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(d.PatchAfterDeployment.Raw, &patch); err != nil {
 		return Misconfigured("patchAfterDeployment of %s: is not an object, write one there", ref)
 	}
 	mergeInto(patch, map[string]any{"metadata": map[string]any{"uid": string(ref.UID)}}, true)

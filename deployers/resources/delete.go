@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/flux-landscaper/flux-landscaper/api/deployers/managedresource"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
@@ -319,7 +320,7 @@ func prepareDelete(ctx context.Context, resource dynamic.ResourceInterface, r ma
 	live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	patch := map[string]any{}
 	if r.PatchBeforeDelete != nil && len(r.PatchBeforeDelete.Raw) > 0 {
-		if err := json.Unmarshal(r.PatchBeforeDelete.Raw, &patch); err != nil {
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(r.PatchBeforeDelete.Raw, &patch); err != nil {
 			return nil, Misconfigured("patchBeforeDelete of %s: is not an object, write one there", r.Resource)
 		}
 	}

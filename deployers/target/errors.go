@@ -113,10 +113,16 @@ const maxQuote = 200
 const noValue = `Invalid value: "…"`
 
 // quoted is a value that an API server refuses, as it quotes it.
-var quoted = regexp.MustCompile(`(?:Invalid|Unsupported) value: "(?:[^"\\]|\\.)*"`)
+var quoted = regexp.MustCompile(`(?:Invalid|Unsupported) value: ` + anyValue)
+
+// anyValue is a text in quotes, an object, or a number.
+const anyValue = `(?:"(?:[^"\\]|\\.)*"|\{.*?\}|[^\s":{,\]]+)`
+
+// repeated are other words of API servers that quote values: what a type does not take, and keys that elements of a list have in common.
+var repeated = regexp.MustCompile(`(parsing time|cannot parse|of type [\w-]+:) "(?:[^"\\]|\\.)*"|(duplicate entries for key) \[[^\]]*\]`)
 
 // quotedOf is such a value with its field, and whether it is wrong, none of those that there are, or there twice.
-var quotedOf = regexp.MustCompile(`([^\s\[]+): (Invalid|Unsupported|Duplicate) value: "(?:[^"\\]|\\.)*"`)
+var quotedOf = regexp.MustCompile(`([^\s\[]+): (Invalid|Unsupported|Duplicate) value: ` + anyValue)
 
 // secretKind finds out from the words of clients and API servers that an error is about a Secret.
 var secretKind = regexp.MustCompile(`\b(?:kind|as a) "?Secret\b|\bSecret "|\bsecrets "`)
@@ -128,7 +134,7 @@ var excerpt = regexp.MustCompile(`(?s)error found in #.*`)
 // annotations are shown, and of Secrets nothing. It also looks into the text, because Helm joins the words of errors and drops the errors.
 func ShownError(err error) string {
 	var status apierrors.APIStatus
-	text := err.Error()
+	text := repeated.ReplaceAllString(err.Error(), `$1$2 "…"`)
 	if !AboutSecret(err) {
 		return quoted.ReplaceAllStringFunc(quotedOf.ReplaceAllStringFunc(text, ofMetadata), func(quote string) string {
 			if len(quote) < maxQuote {

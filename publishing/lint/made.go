@@ -26,8 +26,9 @@ var (
 	control = regexp.MustCompile(`^\{\{-?\s*(?:if|else|end|range|with|define|block|\$\w+\s*:?=|/\*)`)
 )
 
-// literal returns the YAML that stands in a template, with its lines, and whether that is all of it; nil where the text is no YAML without an execution.
-func literal(language, text string) (root *yamlv3.Node, isAll bool) {
+// literal returns the YAML that stands in a template, as text and with its lines, and whether that is all of it; nil where the text is no YAML without an
+// execution.
+func literal(language, text string) (root *yamlv3.Node, isAll bool, shown string) {
 	isAll = true
 	if language == templating.KindGoTemplate {
 		text = action.ReplaceAllStringFunc(text, func(written string) string {
@@ -47,14 +48,14 @@ func literal(language, text string) (root *yamlv3.Node, isAll bool) {
 	}
 	var document yamlv3.Node
 	if yamlv3.Unmarshal([]byte(text), &document) != nil || len(document.Content) == 0 {
-		return nil, false
+		return nil, false, text
 	}
-	return document.Content[0], isAll
+	return document.Content[0], isAll, text
 }
 
 // isLiteral reports whether a text, or the path of a key, stands in the template as it will be.
 func isLiteral(text string) bool {
-	return !strings.Contains(text, hidden) && !strings.Contains(text, "((") && !strings.Contains(text, "<<")
+	return !strings.Contains(text, hidden) && !strings.Contains(text, "((") && !strings.Contains(text, "<<") && !strings.Contains(text, "${")
 }
 
 // every calls use with the key and value of each entry of a mapping; keys may appear in several branches of a condition.
@@ -82,18 +83,21 @@ func (c *checker) targets(s source, root *yamlv3.Node) {
 
 func (c *checker) target(s source, target *yamlv3.Node) {
 	var name *yamlv3.Node
+	var isAgain bool // in another branch
 	wanted := model.TypeTarget
 	every(target, func(key, value *yamlv3.Node) {
 		switch key.Value {
 		case "import":
-			name = value
+			if isAgain = name != nil; !isAgain {
+				name = value
+			}
 		case "index":
 			wanted = model.TypeTargetList
 		case "key":
 			wanted = model.TypeTargetMap
 		}
 	})
-	if name == nil || name.Kind != yamlv3.ScalarNode || name.Value == "" || !isLiteral(name.Value) {
+	if name == nil || isAgain || name.Kind != yamlv3.ScalarNode || name.Value == "" || !isLiteral(name.Value) {
 		return
 	}
 	var known []string
@@ -224,9 +228,9 @@ func (c *checker) executors(list string, executors []model.TemplateExecutor) {
 			unnamed++
 		}
 		s, ok := c.executor(fmt.Sprintf("%s[%d]", list, i), &executors[i])
-		root, isAll := literal(executors[i].Type, s.text)
+		root, isAll, shown := literal(executors[i].Type, s.text)
 		if ok {
-			c.madeBy(list, s, root, isAll)
+			c.madeBy(list, s, outlineOf(s, root, isAll), shown)
 		}
 		switch {
 		case list == "deployExecutions" && ok:

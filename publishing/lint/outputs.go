@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,6 +21,7 @@ import (
 	manifestv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha1"
 	manifestv1alpha2 "github.com/flux-landscaper/flux-landscaper/api/deployers/manifest/v1alpha2"
 	mockv1alpha1 "github.com/flux-landscaper/flux-landscaper/api/deployers/mock/v1alpha1"
+	"github.com/flux-landscaper/flux-landscaper/api/foreign"
 	"github.com/flux-landscaper/flux-landscaper/api/v1alpha1"
 	"github.com/flux-landscaper/flux-landscaper/blueprints/render"
 )
@@ -112,14 +114,12 @@ func Unknown(unknown []keys.Key) error {
 	return nil
 }
 
-// madeBy checks the keys and values of what an execution makes, as far as its text shows them; root is nil where it shows nothing, and isAll is false
-// where there may be more keys.
-func (c *checker) madeBy(list string, s source, root *yamlv3.Node, isAll bool) {
+// madeBy checks the keys and values of what an execution makes, as far as its text shows them.
+func (c *checker) madeBy(list string, s source, shown *outline, text string) {
 	like := render.OutputOf(list)
-	if like == nil || root == nil {
+	if like == nil || shown == nil {
 		return
 	}
-	shown := outlineOf(s, root, isAll)
 	report := func(path, format string, args ...any) {
 		c.inSource(Error, s, s.sure(shown.near(path)), format, args...)
 	}
@@ -130,8 +130,17 @@ func (c *checker) madeBy(list string, s source, root *yamlv3.Node, isAll bool) {
 			}
 		}
 	}
-	unknown("", render.Misplaced(slices.DeleteFunc(keys.KeysOf(shown.tree, like, true), render.IsBeside)))
-	shown.fit("", like, report)
+	unknown("", render.Misplaced(slices.DeleteFunc(keys.KeysOf(shown.tree, like, true), func(key keys.Key) bool {
+		isSpiffTemplate := strings.Contains(fmt.Sprint(shown.values[key.Path]), "(( &") // which is not part of what it makes
+		return render.IsBeside(key) || isSpiffTemplate
+	})))
+	if shown.isPlain {
+		shown.fit("", like, report)
+		if err := foreign.CheckWhole([]byte(text)); err != nil {
+			_, at := splitLine(err.Error())
+			c.inSource(Error, s, at, "the template %v", err)
+		}
+	}
 	for i, item := range itemsOf(shown.tree) {
 		above := fmt.Sprintf("deployItems[%d].", i)
 		at := above + "config."
@@ -142,11 +151,11 @@ func (c *checker) madeBy(list string, s source, root *yamlv3.Node, isAll bool) {
 			continue // of several branches only an execution tells which belong together
 		}
 		for _, field := range []string{"name", "type", "config"} {
-			if value, has := item[field]; item != nil && value == nil && (has || shown.hasAllKeys(item)) {
+			if value, has := item[field]; item != nil && value == nil && shown.isPlain && (has || shown.hasAllKeys(item)) {
 				report(above+field, "%s%s: is missing; every deploy item needs a name, a type and a config", above, field)
 			}
 		}
-		if value := item["config"]; value != nil && !isMap && isShown(value) {
+		if value := item["config"]; value != nil && !isMap && isShown(value) && shown.isPlain {
 			report(above+"config", "%sconfig: is no object of keys and values; write one", above)
 		}
 		if meant := render.MeantType(kind); meant != "" && isLiteral(kind) {
@@ -159,7 +168,9 @@ func (c *checker) madeBy(list string, s source, root *yamlv3.Node, isAll bool) {
 				continue
 			}
 			unknown(at, keys.BesideConfig(keys.KeysOf(config, like, false), v1alpha1.DeployItemTemplate{}))
-			shown.refused(at, like, known.check, report)
+			if shown.isPlain && isShown(config["updateStrategy"]) && isShown(config["helmDeployment"]) { // on which it depends what else may be there
+				shown.refused(at, like, known.check, report)
+			}
 		}
 	}
 }
@@ -185,10 +196,20 @@ type outline struct {
 	// lines are those of the template, and isAll is false where some may become further keys.
 	lines []string
 	isAll bool
+	// isPlain is true where each action, if there are any, gives one value: no branches, no loops, and nothing that is several lines.
+	isPlain bool
 }
 
+// severalLines finds what makes more of a template, or less, than a value in its place.
+var severalLines = regexp.MustCompile(`\{\{-|-\}\}|\{\{\s*(?:/\*|\$\w+\s*:?=|(?:if|else|end|range|with|without|define|block|template)\b)|\b(?:include|tpl|n?indent|toYaml|toPrettyJson|readFile)\b|\(\(|<<|\$\{`)
+
+// outlineOf returns the outline of a template, nil where it shows nothing.
 func outlineOf(s source, root *yamlv3.Node, isAll bool) *outline {
-	o := &outline{values: map[string]any{}, places: map[string]place{}, several: map[string]bool{}, lines: strings.Split(s.text, "\n"), isAll: isAll}
+	if root == nil {
+		return nil
+	}
+	o := &outline{values: map[string]any{}, places: map[string]place{}, several: map[string]bool{}, lines: strings.Split(s.text, "\n"), isAll: isAll,
+		isPlain: !severalLines.MatchString(s.text)}
 	o.tree = o.value(root, "")
 	return o
 }
@@ -225,8 +246,11 @@ func (o *outline) value(n *yamlv3.Node, path string) (value any) {
 // scalar returns hidden for what only an execution tells: a line with actions, and a key without value where a line below it is one.
 func (o *outline) scalar(n *yamlv3.Node) (value any) {
 	isOpen := n.Value == "" && n.Tag == "!!null" && !o.isAll
-	if isOpen || n.Line <= len(o.lines) && strings.Contains(o.lines[n.Line-1], "{{") || n.Decode(&value) != nil {
+	if isOpen || n.Line <= len(o.lines) && strings.Contains(o.lines[n.Line-1], "{{") {
 		return hidden
+	}
+	if n.Style != 0 || foreign.Unmarshal([]byte(n.Value), &value) != nil { // plain words are read as in a cluster, where yes is a boolean
+		return n.Value
 	}
 	return value
 }

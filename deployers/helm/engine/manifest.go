@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -160,7 +161,23 @@ func kustomize(objects []map[string]any, by *helmv1alpha1.Kustomize) (built []by
 	if err != nil {
 		return nil, err
 	}
-	return result.AsYaml()
+	if built, err = result.AsYaml(); err == nil && !keepsNumbers(built, manifest, kustomization) {
+		err = errors.New("a JSON patch cannot keep a whole number above 9007199254740992; use a strategic merge patch")
+	}
+	return built, err
+}
+
+var manyDigits = regexp.MustCompile(`[0-9]{16,}`)
+
+// keepsNumbers reports whether all long numbers come from the sources: JSON patches of kustomize round them.
+func keepsNumbers(built []byte, sources ...[]byte) bool {
+	known := map[string]bool{}
+	for _, source := range sources {
+		for _, number := range manyDigits.FindAll(source, -1) {
+			known[string(number)] = true
+		}
+	}
+	return !slices.ContainsFunc(manyDigits.FindAll(built, -1), func(number []byte) bool { return !known[string(number)] })
 }
 
 func selectorOf(t *helmv1alpha1.PatchTarget) *types.Selector {
