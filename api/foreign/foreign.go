@@ -97,7 +97,7 @@ func unmarshal(text []byte, into any) error {
 // misread explains an error of the library, which has a limit of its own: the share of values behind aliases.
 func misread(problem string, err error) error {
 	if strings.Contains(err.Error(), "unknown anchor") { // it may be a secret that begins with a star
-		return &Error{"is not YAML: a value begins with * and is no alias; put it in quotes", ErrTooMuch}
+		return &Error{notYAML, errNoAlias}
 	}
 	if strings.Contains(err.Error(), "document contains excessive aliasing") {
 		return &Error{"consists almost only of what aliases stand for; write out less with aliases", ErrTooMuch}
@@ -105,10 +105,12 @@ func misread(problem string, err error) error {
 	return &Error{problem, err}
 }
 
+var errNoAlias = errors.New("a value begins with * and is no alias; put it in quotes")
+
 // notYAML is the problem of texts that no decoder understands.
 const notYAML = "is not YAML"
 
-// ErrTooMuch is in the chain of errors about documents beyond their limits.
+// ErrTooMuch is in the chain of errors about documents beyond their limits, and of those whose problem says all.
 var ErrTooMuch = errors.New("more than the limits allow")
 
 // Error says what is wrong with a document.
@@ -149,24 +151,28 @@ const (
 // further documents. Errors are of type *Error, name the line and show nothing of the text.
 func CheckWhole(text []byte) error {
 	decoder := yamlv3.NewDecoder(bytes.NewReader(text))
-	var first, second yamlv3.Node
-	if decoder.Decode(&first) != nil {
-		return nil // what is not YAML is found where it is decoded
+	for number := 1; ; number++ {
+		var root yamlv3.Node
+		if err := decoder.Decode(&root); err != nil || len(root.Content) == 0 {
+			return nil // the end, or what is no YAML, which is found where the text is decoded
+		}
+		if line := keyTwice(&root); line > 0 {
+			return &Error{fmt.Sprintf("has a key twice in one object, again in line %d; remove one of them", line), ErrTooMuch}
+		}
+		if first := root.Content[0]; number > 1 && first.Tag != "!!null" {
+			return &Error{fmt.Sprintf("has a second document, from line %d on, which nobody reads; write one document", first.Line), ErrTooMuch}
+		}
 	}
-	if line := keyTwice(&first); line > 0 {
-		return &Error{fmt.Sprintf("has a key twice in one object, again in line %d; remove one of them", line), ErrTooMuch}
-	}
-	if bytes.Contains(text, []byte("---")) && decoder.Decode(&second) == nil && second.Content[0].Tag != "!!null" {
-		return &Error{fmt.Sprintf("has a second document, from line %d on, which nobody reads; write one document", second.Content[0].Line), ErrTooMuch}
-	}
-	return nil
 }
 
-// keyTwice returns the line of a key that is in an object before with another value; 0 where there is none.
+// keyTwice returns the line of a key that is in an object before with another value; 0 where there is none. Merge keys may be there several times.
 func keyTwice(n *yamlv3.Node) int {
-	seen := map[string]*yamlv3.Node{}
+	var seen map[string]*yamlv3.Node
+	if n.Kind == yamlv3.MappingNode {
+		seen = map[string]*yamlv3.Node{}
+	}
 	for i, child := range n.Content {
-		if n.Kind == yamlv3.MappingNode && i%2 == 0 {
+		if seen != nil && i%2 == 0 && child.Tag != "!!merge" {
 			value := n.Content[i+1]
 			if before := seen[child.Value]; before != nil && !isEqual(before, value) {
 				return child.Line
@@ -181,7 +187,7 @@ func keyTwice(n *yamlv3.Node) int {
 }
 
 func isEqual(a, b *yamlv3.Node) bool {
-	return a.Kind == b.Kind && a.Value == b.Value && slices.EqualFunc(a.Content, b.Content, isEqual)
+	return a.Kind == b.Kind && a.Tag == b.Tag && a.Value == b.Value && slices.EqualFunc(a.Content, b.Content, isEqual)
 }
 
 // afford refuses texts beyond the limit before they are decoded.
@@ -200,7 +206,7 @@ func (l Limit) afford(text []byte, documents int) error {
 		if err := decoder.Decode(&root); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return &Error{notYAML, err}
+			return misread(notYAML, err)
 		}
 		if sum += w.size(&root); sum > w.most {
 			return &Error{fmt.Sprintf("has more than %d bytes, counting those behind aliases; write out less", l), ErrTooMuch}

@@ -72,7 +72,7 @@ func parseSpiff(in Input) (spiffyaml.Node, error) {
 	if err := checkSource(in.Source); err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(foreign.Afford([]byte(in.Source)), foreign.CheckNumbers([]byte(in.Source))); err != nil {
+	if err := cmp.Or(foreign.Afford([]byte(in.Source)), foreign.CheckNumbers([]byte(in.Source)), foreign.CheckWhole([]byte(in.Source))); err != nil {
 		return nil, unreadable("the template", err)
 	}
 	template, err := spiffyaml.Unmarshal(sourceName, []byte(in.Source))

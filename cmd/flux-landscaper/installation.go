@@ -102,7 +102,7 @@ func (t *installationTree) keepFailed() bool {
 	return len(t.SubInstallations) > 0 || t.Execution != nil || hasFailed(t.Installation)
 }
 
-// hasFailed reports whether the last job failed, or what it made is lost or broken since.
+// hasFailed reports whether the last job failed or is tried again, or what it made is lost or broken since.
 func hasFailed(object client.Object) bool {
 	return landscape.StatusOf(object, time.Now()).Health == landscape.Failing
 }

@@ -81,7 +81,7 @@ func (r *Reconciler) trigger(ctx context.Context, s *scope) (string, error) {
 		return "", err
 	}
 	if err := r.hideCopies(ctx, s.inst); err != nil {
-		return "", err
+		return "", inputs.UnreadSource{Cause: err} // the last job stands
 	}
 	if shown, err := r.showLoss(ctx, s); err != nil || shown {
 		return "", err

@@ -68,7 +68,7 @@ func TestC25PostRenderersThatFailNeedAPerson(t *testing.T) {
 	for name, tc := range map[string]struct{ patch, target, want string }{
 		"nothing to patch":  {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n", "", "postRenderers[0].kustomize"},
 		"path not there":    {"- {op: remove, path: /data/none}", "ConfigMap", "postRenderers[0].kustomize"},
-		"number of 54 bits": {"- {op: add, path: /data/n, value: 9007199254740993}", "ConfigMap", "a JSON patch cannot keep a whole number above 9007199254740992; use a strategic merge patch"},
+		"number of 54 bits": {"- {op: add, path: /data/n, value: 9007199254740993}", "ConfigMap", "a JSON patch cannot keep a number of so many digits; use a strategic merge patch"},
 		"copies of copies":  {bomb + "]", "ConfigMap", "postRenderers[0].kustomize"},
 		"file of a path":    {"../../etc/passwd", "", "postRenderers[0].kustomize"},
 		"remote, of a path": {"https://example.org/patch.yaml", "", "postRenderers[0].kustomize"},

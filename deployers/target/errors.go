@@ -113,13 +113,13 @@ const maxQuote = 200
 const noValue = `Invalid value: "…"`
 
 // quoted is a value that an API server refuses, as it quotes it.
-var quoted = regexp.MustCompile(`(?:Invalid|Unsupported) value: ` + anyValue)
+var quoted = regexp.MustCompile(`(?:Invalid|Unsupported|Duplicate) value: ` + anyValue)
 
-// anyValue is a text in quotes, an object, or a number.
-const anyValue = `(?:"(?:[^"\\]|\\.)*"|\{.*?\}|[^\s":{,\]]+)`
+// anyValue is a text in quotes, JSON, or a number.
+const anyValue = `(?:"(?:[^"\\]|\\.)*"|[{\[](?:"(?:[^"\\]|\\.)*"|[^"\s])*[}\]]|[^\s":{\[,\]]+)`
 
 // repeated are other words of API servers that quote values: what a type does not take, and keys that elements of a list have in common.
-var repeated = regexp.MustCompile(`(parsing time|cannot parse|of type [\w-]+:) "(?:[^"\\]|\\.)*"|(duplicate entries for key) \[[^\]]*\]`)
+var repeated = regexp.MustCompile(`(parsing time|cannot parse|of type [\w-]+:) "(?:[^"\\]|\\.)*"|(duplicate entries for key) \[(?:"(?:[^"\\]|\\.)*"|[^\]"])*\]`)
 
 // quotedOf is such a value with its field, and whether it is wrong, none of those that there are, or there twice.
 var quotedOf = regexp.MustCompile(`([^\s\[]+): (Invalid|Unsupported|Duplicate) value: ` + anyValue)

@@ -36,14 +36,14 @@ func TestShownError(t *testing.T) {
 				field.Invalid(field.NewPath("metadata", "labels"), "too long!", "no label"),
 				field.Invalid(field.NewPath("spec", "greeting"), "aHVudGVy", "too short"), field.Duplicate(field.NewPath("spec").Index(1), "aHVudGVy"),
 				field.NotSupported(field.NewPath("spec", "type"), "aHVudGVy", []string{"A"}),
-				field.Invalid(field.NewPath("spec", "pin"), 48151623, "too large"), field.Duplicate(field.NewPath("spec", "list"), map[string]string{"k": "aHVudGVy"}),
+				field.Invalid(field.NewPath("spec", "pin"), 48151623, "too large"), field.Duplicate(field.NewPath("spec", "list"), map[string]any{"k": map[string]any{"a": 1}, "password": "aHVud}GVy"}),
 				field.Invalid(field.NewPath("spec", "at"), "aHVudGVy", `must be of type date-time: "aHVudGVy"`),
 			}),
 			[]string{`[metadata.labels: Invalid value: "too long!": no label, spec.greeting: Invalid value: "…": too short, spec[1]: Duplicate value: "…", spec.type: Unsupported value: "…": supported values: "A", ` +
 				`spec.pin: Invalid value: "…": too large, spec.list: Duplicate value: "…", spec.at: Invalid value: "…": must be of type date-time: "…"]`}, false,
 		},
 		"an element of a list": {
-			errors.New(`failed to create typed patch object: .spec.list: duplicate entries for key [="aHVudGVy"]; parsing time "aHVudGVy" as "2006": cannot parse "aHVudGVy" as "2006"`),
+			errors.New(`failed to create typed patch object: .spec.list: duplicate entries for key [="aHVu]dGVy"]; parsing time "aHVudGVy" as "2006": cannot parse "aHVudGVy" as "2006"`),
 			[]string{`duplicate entries for key "…"; parsing time "…" as "2006": cannot parse "…" as "2006"`}, false,
 		},
 		"a whole object": {

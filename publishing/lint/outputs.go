@@ -137,8 +137,9 @@ func (c *checker) madeBy(list string, s source, shown *outline, text string) {
 	if shown.isPlain {
 		shown.fit("", like, report)
 		if err := foreign.CheckWhole([]byte(text)); err != nil {
-			_, at := splitLine(err.Error())
-			c.inSource(Error, s, at, "the template %v", err)
+			if _, at := splitLine(err.Error()); at.line > 0 && !strings.Contains(shown.lines[at.line-1], "{{") { // keys of templates may differ
+				c.inSource(Error, s, at, "the template %v", err)
+			}
 		}
 	}
 	for i, item := range itemsOf(shown.tree) {
@@ -151,7 +152,8 @@ func (c *checker) madeBy(list string, s source, shown *outline, text string) {
 			continue // of several branches only an execution tells which belong together
 		}
 		for _, field := range []string{"name", "type", "config"} {
-			if value, has := item[field]; item != nil && value == nil && shown.isPlain && (has || shown.hasAllKeys(item)) {
+			isAnyCase := slices.ContainsFunc(slices.Collect(maps.Keys(item)), func(key string) bool { return key != field && strings.EqualFold(key, field) })
+			if value, has := item[field]; item != nil && value == nil && shown.isPlain && !isAnyCase && (has || shown.hasAllKeys(item)) {
 				report(above+field, "%s%s: is missing; every deploy item needs a name, a type and a config", above, field)
 			}
 		}
@@ -336,7 +338,10 @@ func (o *outline) refused(at string, like any, check func(raw []byte) error, rep
 		_, isMap := value.(map[string]any)
 		_, isList := value.([]any)
 		isSure := has && isShown(value) && (o.isAll || !isMap && !isList) || !has && o.hasAllKeys(o.values[strings.TrimSuffix(at, ".")])
-		if isSure && !slices.ContainsFunc(misfits, func(misfit string) bool { return strings.HasPrefix(path, misfit) }) {
+		isOf := func(misfit string) bool { // or beside it, in the same object
+			return strings.HasPrefix(path, misfit) || strings.Contains(misfit, ".") && strings.HasPrefix(path, misfit[:strings.LastIndex(misfit, ".")])
+		}
+		if isSure && isLiteral(problem.Error()) && !slices.ContainsFunc(misfits, isOf) {
 			report(at+path, "%s%v", at, problem)
 		}
 	}

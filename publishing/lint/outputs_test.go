@@ -120,10 +120,12 @@ func TestDeployItemsThatNobodyCanRead(t *testing.T) {
 	for made, says := range map[string][]string{
 		"deployItems: {}\n":   {"deployItems: is a JSON object, which the field cannot hold"},
 		"deployItems: [[]]\n": {"deployItems[0]: is a JSON array, which the field cannot hold"},
-		"deployItems: [{name: a, type: t, config: 'manifests: []'}]\n": {"deployItems[0].config: is no object of keys and values; write one"},
-		"deployItems: [{name: a, type: t, config: null}]\n":            {"deployItems[0].config: is missing; every deploy item needs a name, a type and a config"},
-		"deployItems: [{type: t, config: {}}]\n":                       {"deployItems[0].name: is missing; "},
-		"deployItems:\n- type: t\n{{ toYaml .imports | indent 2 }}\n":  nil,
+		"deployItems: [{name: a, type: t, config: 'manifests: []'}]\n":                                           {"deployItems[0].config: is no object of keys and values; write one"},
+		"deployItems: [{name: a, type: t, config: null}]\n":                                                      {"deployItems[0].config: is missing; every deploy item needs a name, a type and a config"},
+		"deployItems: [{type: t, config: {}}]\n":                                                                 {"deployItems[0].name: is missing; "},
+		"deployItems:\n- name: a\n  type: t\n  config:\n    {{ .imports.ref }}: x\n    {{ .imports.ref }}b: y\n": nil,
+		"deployItems: [{Name: a, Type: t, Config: {}}]\n":                                                        nil,
+		"deployItems:\n- type: t\n{{ toYaml .imports | indent 2 }}\n":                                            nil,
 	} {
 		t.Run(made, func(t *testing.T) { assertMade(t, made, says) })
 	}

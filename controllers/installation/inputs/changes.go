@@ -186,7 +186,8 @@ func (r *Reader) ChangedFolder(ctx context.Context, root, child *v1alpha1.Instal
 	return "", nil
 }
 
-// UnreadSource is why nobody knows whether a source or an import changed. It is tried again and not shown: the last job stands.
+// UnreadSource is why nobody knows whether a source or an import changed, or why a copy of an import stays where it is. It is tried again and not shown: the
+// last job stands.
 type UnreadSource struct{ Cause error }
 
 // Error says what the cause says.

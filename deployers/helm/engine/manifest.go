@@ -162,7 +162,7 @@ func kustomize(objects []map[string]any, by *helmv1alpha1.Kustomize) (built []by
 		return nil, err
 	}
 	if built, err = result.AsYaml(); err == nil && !keepsNumbers(built, manifest, kustomization) {
-		err = errors.New("a JSON patch cannot keep a whole number above 9007199254740992; use a strategic merge patch")
+		err = errors.New("a JSON patch cannot keep a number of so many digits; use a strategic merge patch")
 	}
 	return built, err
 }
