@@ -137,7 +137,7 @@ var badInputs = map[string]badInput{
 		inst: bad("deployItems:\n" + strings.Replace(manifestItem("config", "bad", "1"), "{{ .imports.cluster.metadata.namespace }}", "nosuch", 1)),
 		says: []string{"nosuch", "ConfigMap"}, retried: true},
 	"item of a chart that is not there": {
-		inst: bad("deployItems:\n" + strings.ReplaceAll(chartItem("HelmChart"), "sourceRef: {kind: HelmChart, name: web}",
+		inst: bad(strings.ReplaceAll(chartItem("HelmChart"), "sourceRef: {kind: HelmChart, name: web}",
 			"archive: {remote: {url: 'http://127.0.0.1:1/none.tgz'}}")),
 		says: []string{"chart.archive.remote.url"}, retried: true},
 }
