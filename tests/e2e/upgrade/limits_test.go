@@ -188,7 +188,7 @@ func TestT03WhatWasStoredBeforeTheLimitsLives(t *testing.T) {
 	require.NoError(t, err)
 	before, err := schema.Definitions(former.CRDs())
 	require.NoError(t, err)
-	crds := filepath.Join("..", "..", "config", "crd", "bases")
+	crds := filepath.Join("..", "..", "..", "config", "crd", "bases")
 	now, err := schema.Definitions(crds)
 	require.NoError(t, err)
 
