@@ -110,20 +110,20 @@ var errNoAlias = errors.New("a value begins with * and is no alias; put it in qu
 // notYAML is the problem of texts that no decoder understands.
 const notYAML = "is not YAML"
 
-// ErrTooMuch is in the chain of errors about documents beyond their limits, and of those whose problem says all.
+// ErrTooMuch is in the chain of errors about documents beyond their limits.
 var ErrTooMuch = errors.New("more than the limits allow")
 
 // Error says what is wrong with a document.
 type Error struct {
 	// Problem is the second half of a sentence. It shows nothing of the document.
 	Problem string
-	// Cause is the error of the decoder, which may quote the document, or ErrTooMuch.
+	// Cause is the error of the decoder, which may quote the document, ErrTooMuch, or nil where the problem says all.
 	Cause error
 }
 
 // Error returns the problem, with the cause if that says more.
 func (e *Error) Error() string {
-	if errors.Is(e.Cause, ErrTooMuch) {
+	if e.Cause == nil || errors.Is(e.Cause, ErrTooMuch) {
 		return e.Problem
 	}
 	return e.Problem + ": " + e.Cause.Error()
@@ -147,8 +147,8 @@ const (
 	allDocuments  = -1
 )
 
-// CheckWhole refuses a YAML text of which decoders silently leave something out: keys that are in one object twice with different values, and what stands in
-// further documents. Errors are of type *Error, name the line and show nothing of the text.
+// CheckWhole refuses a YAML text of which decoders silently leave something out: a value whose key has another one later in the same object, and what stands
+// in further documents. Errors are of type *Error, name the line and show nothing of the text.
 func CheckWhole(text []byte) error {
 	decoder := yamlv3.NewDecoder(bytes.NewReader(text))
 	for number := 1; ; number++ {
@@ -157,10 +157,10 @@ func CheckWhole(text []byte) error {
 			return nil // the end, or what is no YAML, which is found where the text is decoded
 		}
 		if line := keyTwice(&root); line > 0 {
-			return &Error{fmt.Sprintf("has a key twice in one object, again in line %d; remove one of them", line), ErrTooMuch}
+			return &Error{fmt.Sprintf("has a key twice in one object, again in line %d; remove one of them", line), nil}
 		}
 		if first := root.Content[0]; number > 1 && first.Tag != "!!null" {
-			return &Error{fmt.Sprintf("has a second document, from line %d on, which nobody reads; write one document", first.Line), ErrTooMuch}
+			return &Error{fmt.Sprintf("has a second document, from line %d on, which nobody reads; write one document", first.Line), nil}
 		}
 	}
 }
@@ -174,7 +174,7 @@ func keyTwice(n *yamlv3.Node) int {
 	for i, child := range n.Content {
 		if seen != nil && i%2 == 0 && child.Tag != "!!merge" {
 			value := n.Content[i+1]
-			if before := seen[child.Value]; before != nil && !isEqual(before, value) {
+			if before := seen[child.Value]; before != nil && before.Tag != "!!null" && !isEqual(before, value) {
 				return child.Line
 			}
 			seen[child.Value] = value

@@ -72,13 +72,7 @@ func DeployItems(ctx context.Context, env *Environment, values *Values, previous
 	x := execution{env: env, field: "deployExecutions", previous: previous, rejectNoValue: true}
 	var items []v1alpha1.DeployItemTemplate
 	stored, err := x.run(ctx, env.Blueprint.DeployExecutions, func() map[string]any { return env.bindings(values) }, func(made json.RawMessage) error {
-		var out struct {
-			DeployItems []json.RawMessage `json:"deployItems"`
-		}
-		if err := decode(made, &out); err != nil {
-			return err
-		}
-		written, err := decodeEach[deployItem](out.DeployItems, "deploy item", "deployItems")
+		written, err := decodeItems(made)
 		if err == nil {
 			err = x.noteMade(made, &deployItemsMade{})
 		}
@@ -93,6 +87,29 @@ func DeployItems(ctx context.Context, env *Environment, values *Values, previous
 		return nil, stored, err
 	}
 	return items, stored, validateItems(items)
+}
+
+func decodeItems(made json.RawMessage) ([]deployItem, error) {
+	var out struct {
+		DeployItems []json.RawMessage `json:"deployItems"`
+	}
+	if err := decode(made, &out); err != nil {
+		return nil, err
+	}
+	return decodeEach[deployItem](out.DeployItems, "deploy item", "deployItems")
+}
+
+// ItemsOf returns the deploy items of one output of a deploy execution, without their Targets. The error says what a job would say of them.
+func ItemsOf(made json.RawMessage) ([]v1alpha1.DeployItemTemplate, error) {
+	written, err := decodeItems(made)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]v1alpha1.DeployItemTemplate, len(written))
+	for i := range written {
+		items[i] = written[i].DeployItemTemplate
+	}
+	return items, validateItems(items)
 }
 
 func resolveAll(env *Environment, values *Values, items []deployItem) ([]v1alpha1.DeployItemTemplate, error) {

@@ -119,7 +119,7 @@ func excerpt(source string, line int) string {
 
 // decode reads the output of a GoTemplate.
 func (r *goRun) decode(output string) (Output, error) {
-	document, err := toObject(output)
+	document, err := ToObject(output)
 	if err != nil {
 		line := yamlLine(err)
 		shown, place := masked(excerpt(r.shown, line), r.in), elementAt(r.shown, line)
@@ -132,8 +132,9 @@ func (r *goRun) decode(output string) (Output, error) {
 	return Output{Document: document, State: stateOf(document)}, nil
 }
 
-// toObject turns YAML into a JSON object; no content is an empty object.
-func toObject(text string) (json.RawMessage, error) {
+// ToObject turns the output of a template, which is YAML, into a JSON object; no content is an empty object. It is an error where something of the output would be
+// lost: a number of more than 64 bits, a key that an object has twice, a second document. Errors name the line.
+func ToObject(text string) (json.RawMessage, error) {
 	document, err := foreign.ToJSON([]byte(text))
 	if err == nil {
 		err = cmp.Or(foreign.CheckNumbers([]byte(text)), foreign.CheckWhole([]byte(text)))

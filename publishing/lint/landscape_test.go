@@ -156,7 +156,7 @@ func TestMistakesOfAuthors(t *testing.T) {
 		"subinstallations:\n- name: db\n  blueprint: {path: ../db}\n  imports:\n    data:\n    - {name: zone, dataRef: namespace}\n"
 	const items = "deployItems:\n- name: web\n  type: landscaper.gardener.cloud/kubernetes-manifest\n  target: {import: cluster}\n  config:\n" +
 		"    apiVersion: manifest.deployer.landscaper.gardener.cloud/v1alpha2\n    kind: ProviderConfiguration\n    manifests:\n    - {policy: manage, manifest: {metadata: {namespace: {{ .imports.namespace }}}}}\n" +
-		"- name: chart\n  type: landscaper.gardener.cloud/helm\n  target: {import: cluster}\n  config: {chart: {ref: x.y/x:1}, name: a, namespace: a, values: {a: b}}\n"
+		"- name: chart\n  type: landscaper.gardener.cloud/helm\n  target: {import: cluster}\n  config: {chart: {ref: x}, values: {a: b}}\n"
 	const db = head + "imports:\n- {name: zone, schema: {type: string}}\n"
 	for name, test := range map[string]struct{ replace, with, want string }{
 		"nothing":                    {"", "", ""},
@@ -164,7 +164,7 @@ func TestMistakesOfAuthors(t *testing.T) {
 		"Target of an item":          {"target: {import: cluster}", "target: {import: clusters}", `error web/deploy.yaml:4:20: the blueprint has no import "clusters" of type target`},
 		"key of an item":             {"target: {import: cluster}", "targetRef: {import: cluster}", `error web/deploy.yaml:4:3: deployItems[0].targetRef: the key is unknown`},
 		"key of a configuration":     {"manifests:", "manifets:", `error web/deploy.yaml:8:5: deployItems[0].config.manifets: the key is unknown; did you mean manifests?`},
-		"key of a chart":             {"values:", "vaules:", `error web/deploy.yaml:13:58: deployItems[1].config.vaules: the key is unknown; did you mean values?`},
+		"key of a chart":             {"values:", "vaules:", `error web/deploy.yaml:13:29: deployItems[1].config.vaules: the key is unknown; did you mean values?`},
 		"version of a configuration": {"/v1alpha2", "/v1alpha7", `error web/deploy.yaml:6:5: deployItems[0].config.apiVersion: "manifest.deployer.landscaper.gardener.cloud/v1alpha7" does not exist`},
 		"key of the blueprint":       {"deployExecutions", "deployExecution", `error web/blueprint.yaml:8:1: deployExecution: the key is unknown; did you mean deployExecutions?`},
 		"export of another name":     {"exports: {url: x}", "exports: {ur: x}", `error web/exports.yaml:1:11: the blueprint has no export "ur", so the value is ignored; did you mean "url"?`},

@@ -136,7 +136,7 @@ deployExecutions:
 - {name: a, type: GoTemplate, file: /deploy.yaml}
 exportExecutions:
 - {name: b, type: Spiff, template: {exports: {url: (( values.deployitems.item.url ))}}}
-`, "deploy.yaml", "deployItems:\n- name: {{ include \"lib/name.tpl\" . | trim | quote }}\n  type: example.com/robot\n  config: {{ toYaml .imports.cluster | nindent 4 }}",
+`, "deploy.yaml", "deployItems:\n- name: {{ include \"lib/name.tpl\" . | trim | quote }}\n  config: {{ toYaml .imports.cluster | nindent 4 }}",
 		"lib/name.tpl", "{{ index .imports \"num\" }}"), map[string]any{"num": 3})
 	assert.Empty(t, report.Findings)
 	assert.True(t, report.Valid())

@@ -26,9 +26,8 @@ var (
 	control = regexp.MustCompile(`^\{\{-?\s*(?:if|else|end|range|with|define|block|\$\w+\s*:?=|/\*)`)
 )
 
-// literal returns the YAML that stands in a template, as text and with its lines, and whether that is all of it; nil where the text is no YAML without an
-// execution.
-func literal(language, text string) (root *yamlv3.Node, isAll bool, shown string) {
+// literal returns the YAML that stands in a template, with its lines, and whether that is all of it; nil where the text is no YAML without an execution.
+func literal(language, text string) (root *yamlv3.Node, isAll bool) {
 	isAll = true
 	if language == templating.KindGoTemplate {
 		text = action.ReplaceAllStringFunc(text, func(written string) string {
@@ -48,9 +47,9 @@ func literal(language, text string) (root *yamlv3.Node, isAll bool, shown string
 	}
 	var document yamlv3.Node
 	if yamlv3.Unmarshal([]byte(text), &document) != nil || len(document.Content) == 0 {
-		return nil, false, text
+		return nil, false
 	}
-	return document.Content[0], isAll, text
+	return document.Content[0], isAll
 }
 
 // isLiteral reports whether a text, or the path of a key, stands in the template as it will be.
@@ -228,9 +227,9 @@ func (c *checker) executors(list string, executors []model.TemplateExecutor) {
 			unnamed++
 		}
 		s, ok := c.executor(fmt.Sprintf("%s[%d]", list, i), &executors[i])
-		root, isAll, shown := literal(executors[i].Type, s.text)
+		root, isAll := literal(executors[i].Type, s.text)
 		if ok {
-			c.madeBy(list, s, outlineOf(s, root, isAll), shown)
+			c.keysMade(list, s, root)
 		}
 		switch {
 		case list == "deployExecutions" && ok:

@@ -99,12 +99,12 @@ func TestImportsOfAChildInAFolder(t *testing.T) {
 func TestWhatOnlyAnExecutionTellsIsNotReported(t *testing.T) {
 	head := head + "imports:\n- {name: cluster, targetType: x}\nexports:\n- {name: url, schema: {}}\n- {name: port, schema: {}}\n"
 	executions := "deployExecutions:\n- {name: a, type: GoTemplate, file: a.tpl}\nexportExecutions:\n- {name: a, type: %s, file: b.tpl}\n"
-	items := "deployItems:\n- name: a\n  type: t\n  config: {{ .x }}\n  target:\n    import: {{ .x }}\n- name: b\n  type: t\n  config: {}\n  target: {import: cluster}\n{{ range .x }}\n- {{ toYaml . | indent 2 }}\n{{ end }}"
+	items := "deployItems:\n- name: a\n  target:\n    import: {{ .x }}\n- name: b\n  target: {import: cluster}\n{{ range .x }}\n- {{ toYaml . | indent 2 }}\n{{ end }}"
 	for name, test := range map[string]struct{ kind, items, exports string }{
 		"expressions":    {"GoTemplate", items, "exports:\n  {{ .x }}: 1\n"},
 		"lines":          {"GoTemplate", "{{ include \"b.tpl\" . }}", "exports:\n  url: 1\n{{ toYaml .x | indent 2 }}\n"},
-		"branches":       {"GoTemplate", "{{ if .x }}\ndeployItems: []\n{{ else }}\ndeployItems:\n- {name: a, type: t, config: {}, target: {import: cluster}}\n{{ end }}", "exports:\n{{- if .x }}\n  url: 1\n{{- else }}\n  url: 2\n{{- end }}\n  port: 1\n"},
-		"no YAML":        {"GoTemplate", "deployItems:\n- {{ if .x }}name: b: c", "{{ $x := 1 }}{{ . }}\nexports: {{ toYaml . }}"},
+		"branches":       {"GoTemplate", "{{ if .x }}\ndeployItems: []\n{{ else }}\ndeployItems:\n- {name: a, target: {import: cluster}}\n{{ end }}", "exports:\n{{- if .x }}\n  url: 1\n{{- else }}\n  url: 2\n{{- end }}\n  port: 1\n"},
+		"no YAML":        {"GoTemplate", "deployItems:\n- {{ if .x }}name: b\n- c", "{{ $x := 1 }}{{ . }}\nexports: {{ toYaml . }}"},
 		"Spiff":          {"Spiff", "deployItems: []", "exports: (( values ))\n"},
 		"merge of Spiff": {"Spiff", "deployItems: []", "exports:\n  <<: (( values ))\n"},
 	} {

@@ -103,11 +103,11 @@ func TestValuesOfWhatTemplatesMake(t *testing.T) {
 		"no list":                {manifest, "manifests: {}", []string{"deployItems[0].config.manifests: is a JSON object, which the field cannot hold; correct the type of the value"}},
 		"an empty object":        {manifest, "manifests: [{policy: manage, manifest: {}}]", []string{"deployItems[0].config.manifests[0].manifest: is empty, write the object to deploy there"}},
 		"a policy in upper case": {manifest, "manifests: [{policy: Manage, manifest: {kind: A}}]", []string{`deployItems[0].config.manifests[0]: policy "Manage" is unknown`}},
-		"a strategy":             {manifest, "updateStrategy: Apply\n    manifests: [{{ .imports }}]", []string{`deployItems[0].config.updateStrategy: update strategy "Apply" is unknown`}},
+		"a strategy":             {manifest, "updateStrategy: Apply\n    manifests: []", []string{`deployItems[0].config.updateStrategy: update strategy "Apply" is unknown`}},
 		"a kind":                 {manifest, "kind: ProviderConfig\n    manifests: []", []string{`deployItems[0].config.kind: "ProviderConfig" is not known to the manifest deployer, use ProviderConfiguration`}},
 		"no chart":               {helm, "name: a\n    namespace: b\n    chart: {}", []string{"deployItems[0].config.chart: names no source"}},
-		"no name":                {helm, "namespace: b\n    chart: {ref: \"{{ .imports.ref }}\"}", []string{"deployItems[0].config.name: is empty, set it"}},
-		"a setting of Helm": {helm, "name: a\n    namespace: b\n    chart: {ref: \"{{ .imports.ref }}\"}\n    helmDeploymentConfig: {upgrade: {Atomic: true}}",
+		"no name":                {helm, "namespace: b\n    chart: {ref: \"example.com/chart:1\"}", []string{"deployItems[0].config.name: is empty, set it"}},
+		"a setting of Helm": {helm, "name: a\n    namespace: b\n    chart: {ref: \"example.com/chart:1\"}\n    helmDeploymentConfig: {upgrade: {Atomic: true}}",
 			[]string{"deployItems[0].config.helmDeploymentConfig.upgrade.Atomic: is unknown, use only "}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,10 +119,14 @@ func TestValuesOfWhatTemplatesMake(t *testing.T) {
 func TestDeployItemsThatNobodyCanRead(t *testing.T) {
 	for made, says := range map[string][]string{
 		"deployItems: {}\n":   {"deployItems: is a JSON object, which the field cannot hold"},
-		"deployItems: [[]]\n": {"deployItems[0]: is a JSON array, which the field cannot hold"},
-		"deployItems: [{name: a, type: t, config: 'manifests: []'}]\n":                                           {"deployItems[0].config: is no object of keys and values; write one"},
-		"deployItems: [{name: a, type: t, config: null}]\n":                                                      {"deployItems[0].config: is missing; every deploy item needs a name, a type and a config"},
-		"deployItems: [{type: t, config: {}}]\n":                                                                 {"deployItems[0].name: is missing; "},
+		"deployItems: [[]]\n": {"deploy item (deployItems[0]): the document: is a JSON array, which the field cannot hold"},
+		"deployItems: [{name: a, type: t, config: 'manifests: []'}]\n":                                           {`deploy item "a": config is no object of keys and values; write one, for type t`},
+		"deployItems: [{name: yes, type: t, config: {}}]\n":                                                      {"name: is a JSON bool, which the field cannot hold"},
+		"deployItems: [{name: a, type: t, config: {}, dependsOn: [b]}]\n":                                        {`deploy item "a" depends on "b", which does not exist`},
+		"deployItems: []\n---\ndeployItems: []\n":                                                                {"the output has a second document"},
+		"deployItems: [{name: a, type: t, config: {a: 1, a: 2}}]\n":                                              {"the output has a key twice in one object"},
+		"deployItems: [{name: a, type: t, config: null}]\n":                                                      {`deploy item "a" has no config; give it one, for type t`},
+		"deployItems: [{type: t, config: {}}]\n":                                                                 {"deployItems[0] has no name; give it one"},
 		"deployItems:\n- name: a\n  type: t\n  config:\n    {{ .imports.ref }}: x\n    {{ .imports.ref }}b: y\n": nil,
 		"deployItems: [{Name: a, Type: t, Config: {}}]\n":                                                        nil,
 		"deployItems:\n- type: t\n{{ toYaml .imports | indent 2 }}\n":                                            nil,

@@ -59,16 +59,12 @@ func Decode(raw []byte, into any) error {
 	}
 	field := "the document"
 	if misfit := First(reflect.TypeOf(into).Elem(), tree); misfit != nil {
-		return fmt.Errorf("%s: %s", cmp.Or(foreign.Beginning(misfit.Path, longestCause), field), misfit.Problem())
+		field, err = cmp.Or(foreign.Beginning(misfit.Path, longestCause), field), takes(misfit.Type, misfit.Value)
 	}
-	return fmt.Errorf("%s: %s", field, problemOf(err))
-}
-
-func problemOf(err error) string {
 	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Sprintf("is a JSON %s, which the field cannot hold; correct the type of the value", mismatch.Value)
+		return fmt.Errorf("%s: is a JSON %s, which the field cannot hold; correct the type of the value", field, mismatch.Value)
 	}
-	return foreign.Beginning(err.Error(), longestCause)
+	return fmt.Errorf("%s: %s", field, foreign.Beginning(err.Error(), longestCause))
 }
 
 const (
@@ -87,9 +83,6 @@ type Misfit struct {
 	Type  reflect.Type
 	Value any
 }
-
-// Problem says what is wrong with the value, and what to do.
-func (m Misfit) Problem() string { return problemOf(takes(m.Type, m.Value)) }
 
 // Fit takes out of a decoded document what a type does not take, and tells of it. It returns what is left, and changes objects and lists in place.
 func Fit(t reflect.Type, value any, told func(Misfit)) any { return fit(told).value(t, value, "") }
