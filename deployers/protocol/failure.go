@@ -206,7 +206,7 @@ const (
 
 func reasonOf(err error) string {
 	if apierrors.IsForbidden(err) {
-		return reasonForbidden
+		return reasonForbidden // as Kubernetes calls it; the reference of reasons has a cure for it
 	}
 	if reason := apierrors.ReasonForError(err); reason != "" {
 		return string(reason)
